@@ -15,7 +15,6 @@ from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import named_table, title
 from onlinecal.core.validation import is_whole
 from onlinecal.decisions.people import People
-from onlinecal.engine.keeping import as_history
 from onlinecal.naming import STRATEGIES, as_strategy, foreign, kind_of, with_strategies
 from onlinecal.report.curves import Study
 from onlinecal.study.executors import Serial, executor_of
@@ -122,7 +121,6 @@ def play(
     arrivals: Any = "every_unit",
     delays: Any = 0,
     decision_makers: Any = (),
-    history: Any = "exact",
     keep: Any = KEEP,
     progress: bool | None = None,
     jobs: int | None = None,
@@ -161,16 +159,9 @@ def play(
         questions with a known outcome; `Played.open` says how many are not.
     decision_makers : list of mappings, `Person`s or tasks
         Those that join and leave (see `Group` in `onlinecal.decisions.people`); `Played.people` has their accounts.
-    history : "exact", int or mapping, default "exact"
-        How the forecasts of forecasters without a grid are kept. ``"exact"``: 8 bytes a run-round. They are in memory
-        up to half of the free memory, else in a temporary file without a name. A table
-        ``{"name": "exact", "folder": …, "share": …}`` says where, and from which share on. An integer m: they are
-        counted on a grid of m + 1 points, and memory does not grow with T. Every column is then a certified bracket,
-        ``name[lower]`` and ``name[upper]``, by the distance of the moves (`onlinecal.measures.bracket_of_moved`).
     keep : int, "all" or "none", default 4096
-        The part that is kept of each run's Γ at its checkpoints, for `Played.gamma` and for later questions. Γ with at
-        most this number of levels is kept exactly, and all of forecasters with a grid. The predictions of others are
-        moved to a grid of as many points, and how far is kept with them. Totals do not depend on it.
+        Which Γ are kept, of each run at its checkpoints, for `Played.gamma` and for later questions: those with at most
+        this number of levels, and all of forecasters with a grid. Totals do not depend on it.
     progress : bool, optional
         A bar on stderr. Default: where that is a terminal, for what takes over two seconds.
     jobs : int, optional
@@ -216,7 +207,6 @@ def play(
             ends=several,
             schedules=schedules_of(arrivals, delays),
             people=People.of(decision_makers_of(listed(decision_makers)), seed if is_whole(seed) else 0),
-            history=as_history(history),
             keep=keep,
         )
     for pair in cells.incompatible:

@@ -25,8 +25,6 @@ from onlinecal.core.errors import InvalidParameter, OnlinecalError, ScenarioErro
 from onlinecal.core.writing import scenario_file
 from onlinecal.decisions.people import People
 from onlinecal.engine.horizon import LONGEST
-from onlinecal.engine.keeping import as_history
-from onlinecal.naming import located
 from onlinecal.study.gammas import KEEP, Keep, check_keep
 from onlinecal.study.panel import Panel
 from onlinecal.study.planning import Plan, plan
@@ -39,6 +37,8 @@ from onlinecal.sweeping import (
     tasks_of,
 )
 
+#: keys of before, and what to do without them
+GONE = {"history": "where forecasts take too much memory, use `rounded`, or a forecaster with a grid"}
 #: the two ways to say how long
 TIMES = "horizon", "horizons"
 
@@ -126,7 +126,6 @@ class Scenario(BaseModel):
     arrivals: Arrivals = "every_unit"
     delays: Delays = 0
     decision_makers: list[dict[str, Any]] = []
-    history: Any = "exact"
     keep: Annotated[Any, PlainValidator(_keep)] = KEEP
     forecasters: Annotated[list[Named], Field(min_length=1)]
     natures: list[Named] = []
@@ -245,7 +244,6 @@ def _cells(scenario: Scenario, folder: Path) -> Plan:
         ends=scenario.horizon is None,
         schedules=schedules_of(scenario.arrivals, scenario.delays, folder),
         people=People.of(decision_makers_of(scenario.decision_makers, folder), scenario.seed),
-        history=as_history(located(scenario.history, folder)),
         keep=scenario.keep,
     )
 
@@ -257,6 +255,8 @@ def _first_problem(error: ValidationError) -> str:
     if problem["type"] == "extra_forbidden":
         key = str(problem["loc"][-1])
         model = Horizons if "(table)" in problem["loc"] else Scenario
+        if key in GONE:
+            return f"the key {key!r} is gone; {GONE[key]}"
         known = [field.alias or name for name, field in model.model_fields.items()]
         return f"unknown key {key!r}{suggestion(key, known)}"
     if problem["type"] == "missing":

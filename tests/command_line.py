@@ -15,7 +15,6 @@ from typing import NamedTuple
 import pytest
 
 from onlinecal.cli import main
-from onlinecal.core import content
 from onlinecal.study.executors import processes
 
 
@@ -85,7 +84,6 @@ def _forget(folder):
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", "")).startswith(f"{folder}{os.sep}"):
             del sys.modules[name]
-    content._read.cache_clear()
     linecache.clearcache()
 
 

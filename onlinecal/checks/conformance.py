@@ -29,7 +29,7 @@ from onlinecal.rounds.hand import BLOCK
 from onlinecal.rounds.plain import Round
 from onlinecal.rounds.protocol import check_specification
 from onlinecal.worlds.base import World
-from onlinecal.worlds.simulation import Simulation
+from onlinecal.worlds.run import Simulation
 
 
 @dataclass(frozen=True)
@@ -237,9 +237,9 @@ def _blind(pair: _Pair) -> str:
     return "" if len(courses) == 1 else "it says sight = NOTHING, but its course depends on the forecasts"
 
 
-#: the same of worlds, where questions come at any time
+#: the same of worlds, where questions come at any time, and which are not pickled
 OF_WORLDS = (
-    *(check for check in CHECKS if check[1] not in (_purity, _open)),
+    *(check for check in CHECKS if check[1] not in (_purity, _open, _pickle)),
     ("it sees no more than it says", _blind),
 )
 

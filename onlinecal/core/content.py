@@ -1,11 +1,10 @@
 """The content of what is played, as plain data: parameters, versions of built-in code, the source of other code.
 
-Two things of the same content give the same numbers. The source of users' code is a digest of modules: of classes
-and functions, of their names, and imported ones. Installed modules count where they belong to the same package.
-Comments, layout and files that are read do not count.
+Two things of the same content give the same numbers. The source of users' code is a digest of files: of its module
+and those of the same folder that this imports; of an installed package, of all its files. Files that are read do not
+count.
 """
 
-import ast
 import copyreg
 import dataclasses
 import enum
@@ -18,8 +17,8 @@ import math
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
-from functools import cache, lru_cache
-from importlib.machinery import PathFinder
+from functools import cache
+from modulefinder import ModuleFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -141,7 +140,7 @@ def _state(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _code(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
-    """The name and version of a class or function, or its source."""
+    """The name and version of a class or function, or its source and what it holds beyond."""
     module, name = getattr(thing, "__module__", None) or "builtins", thing.__qualname__
     kind = "class" if isinstance(thing, type) else "function"
     marks = {key: getattr(thing, key, None) for key in ("version", "fingerprint")}
@@ -149,39 +148,33 @@ def _code(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
     if module.partition(".")[0] == "onlinecal":
         return {kind: name, **(known or {"onlinecal": onlinecal.__version__})}
     found = {kind: f"{module}:{name}", **known}
-    if of_python(module):
-        return found
-    if not (isinstance(thing, type) or inspect.isfunction(thing)):
-        # Made in C, as the cache around a function is.
-        wrapped = getattr(thing, "__wrapped__", None)
-        if wrapped is not None:
-            return found | {"wrapped": _content(wrapped, above)}
-        return found if of_library(module) else found | {"source": sources(thing)}
-    held = _inner(thing, above) if isinstance(thing, type) else _held(thing, above)
-    return found | {"onlinecal": onlinecal.__version__, "source": sources(thing)} | held
+    if isinstance(thing, type) or inspect.isfunction(thing):
+        if of_python(module):
+            return found
+        held = _inner(thing, above) if isinstance(thing, type) else _held(thing, above)
+        return found | {"onlinecal": onlinecal.__version__, "source": sources(thing)} | held
+    # Made in C, as the cache around a function is.
+    wrapped = getattr(thing, "__wrapped__", None)
+    if wrapped is not None:
+        return found | {"wrapped": _content(wrapped, above)}
+    return found if of_library(module) else found | {"source": sources(thing)}
 
 
 def _held(function: Any, above: tuple[Any, ...]) -> dict[str, Any]:
     """The values that a function holds beyond its source."""
-    held: dict[str, Any] = {}
-    if function.__defaults__ or function.__kwdefaults__:
-        held["defaults"] = _content([function.__defaults__, function.__kwdefaults__], above)
-    if function.__closure__:
-        held["closure"] = _content([_inside(cell) for cell in function.__closure__], above)
+    inside = [_inside(cell) for cell in function.__closure__ or ()]
+    held: dict[str, Any] = {
+        "defaults": function.__defaults__,
+        "named": function.__kwdefaults__,
+        "closure": inside,
+    }
     # A lambda, or a function within another, may not be the only one of its name.
     if "<" in function.__qualname__:
         code = function.__code__
-        text = repr((code.co_code, code.co_names, [c for c in code.co_consts if not inspect.iscode(c)]))
-        held["code"] = _digest(text.encode())
-    return held
-
-
-def _inner(cls: type, above: tuple[Any, ...]) -> dict[str, Any]:
-    """The functions and values of a class that was made inside of a function."""
-    if "<locals>" not in cls.__qualname__:
-        return {}
-    own = [(k, v) for k, v in sorted(vars(cls).items()) if k[:2] != "__" or inspect.isfunction(v)]
-    return {"parts": {name: _content(_bare(part), above) for name, part in own}}
+        held["code"] = repr(
+            (code.co_code, code.co_names, [c for c in code.co_consts if not inspect.iscode(c)])
+        )
+    return {name: _content(value, above) for name, value in held.items() if value}
 
 
 def _inside(cell: Any) -> Any:
@@ -191,23 +184,32 @@ def _inside(cell: Any) -> Any:
         return None
 
 
+def _inner(cls: type, above: tuple[Any, ...]) -> dict[str, Any]:
+    """The functions and values of a class that was made inside of a function."""
+    if "<locals>" not in cls.__qualname__:
+        return {}
+    own = [(k, _bare(v)) for k, v in sorted(vars(cls).items()) if k[:2] != "__" or inspect.isfunction(v)]
+    return {
+        "parts": {name: _content(part, above) for name, part in own if not inspect.ismemberdescriptor(part)}
+    }
+
+
 def _bare(part: Any) -> Any:
     """The functions of a method that a decorator has changed."""
-    if isinstance(part, property):
-        return [part.fget, part.fset]
-    if isinstance(part, functools.cached_property):
-        return part.func
-    if inspect.ismemberdescriptor(part):
-        return None
-    return part.__func__ if isinstance(part, classmethod | staticmethod) else part
+    inside = [getattr(part, name, None) for name in ("__func__", "fget", "fset", "func")]
+    return [each for each in inside if each is not None] or part
 
 
 def sources(thing: Any) -> dict[str, str]:
-    """Module → digest of its source, of a thing's module and its imports; an installed package has one digest."""
+    """Module → digest of its files: of a thing's module and those of its folder that this imports.
+
+    An installed package has one digest, of all its files.
+    """
     first: str = thing.__name__ if inspect.ismodule(thing) else thing.__module__
-    if (known := SENT.get((first, thing.__qualname__ if hasattr(thing, "__qualname__") else ""))) is not None:
+    if (known := SENT.get((first, getattr(thing, "__qualname__", "")))) is not None:
         return dict(known)
-    if _file(first) is None:
+    file, top = _file(first), first.partition(".")[0]
+    if file is None:
         try:
             return {first: _digest(inspect.getsource(thing).encode())}
         except (OSError, TypeError):
@@ -215,39 +217,47 @@ def sources(thing: Any) -> dict[str, str]:
                 f"the source of {first}:{thing.__name__} cannot be read, so what its results depend on cannot be told; "
                 "expected it in a file"
             ) from None
-    found: dict[str, str] = {}
-    package: dict[str, str] = {}
-    for name, (file, text) in _modules(first).items():
-        (package if _LIBRARIES & set(file.parts) else found)[name] = text
-    if package:
-        found[first.partition(".")[0]] = _digest(repr(sorted(package.items())).encode())
-    return dict(sorted(found.items()))
+    if not _LIBRARIES & set(file.parts):
+        return {name: _digest(each.read_bytes()) for name, each in sorted(own_modules(first).items())}
+    package = (_file(top) or file).parent
+    files = sorted(package.rglob("*.py")) if package.name == top else [file]
+    return {
+        top: digest([[str(each.relative_to(package)), _digest(each.read_bytes())] for each in files])[:16]
+    }
 
 
 def own_modules(first: str) -> dict[str, Path]:
-    """A module and those that it imports → their files, without those of installed libraries."""
-    files = {name: file for name, (file, _) in _modules(first).items()}
-    return {name: file for name, file in files.items() if not _LIBRARIES & set(file.parts)}
+    """A module that is not installed and those of its folder that it imports, directly or not → their files."""
+    file = _file(first)
+    if file is None or _LIBRARIES & set(file.parts):
+        return {}
+    files, stamps = _FOUND.get(file, ({}, []))
+    if files and stamps == _stamps(files):
+        return files
+    deep = first.count(".") + (file.name == "__init__.py")
+    finder = ModuleFinder(path=[str(file.parents[deep])], excludes=["onlinecal"])
+    try:
+        finder.import_hook(first)
+    except (ImportError, SyntaxError):  # run as a script, or edited since it was imported
+        return {first: file}
+    found: dict[str, Any] = finder.modules
+    files = {name: Path(each.__file__) for name, each in found.items() if each.__file__}
+    _FOUND[file] = files, _stamps(files)
+    return files
+
+
+#: file of a module → `own_modules` and their `_stamps`: as long as no file is edited, they import the same
+_FOUND: dict[Path, tuple[dict[str, Path], list[tuple[int, int]]]] = {}
+
+
+def _stamps(files: dict[str, Path]) -> list[tuple[int, int]]:
+    """Time and size of each file; zeros of one that is gone."""
+    known = (file.stat() if file.is_file() else None for file in files.values())
+    return [(0, 0) if each is None else (each.st_mtime_ns, each.st_size) for each in known]
 
 
 #: (module, name) → `sources`, where another process has read them: here their files may not lie, or differ
 SENT: dict[tuple[str, str], dict[str, str]] = {}
-
-
-def _modules(first: str) -> dict[str, tuple[Path, str]]:
-    """The module of that name, its packages, and what these import, directly or not → file and digest."""
-    found: dict[str, tuple[Path, str]] = {}
-    waiting = [*_full_names("", Path(), 0, first)]
-    while waiting:
-        name = waiting.pop()
-        file = None if name in found else _file(name)
-        if file is None or (name != first and not _counts(name, file, first)):
-            continue
-        status = file.stat()
-        digest, imports = _read(file, status.st_mtime_ns, status.st_size)
-        found[name] = file, digest
-        waiting += (each for level, module in imports for each in _full_names(name, file, level, module))
-    return found
 
 
 def named_in(thing: Any, module: ModuleType) -> None:
@@ -264,18 +274,10 @@ def namers(thing: Any) -> list[ModuleType]:
 _NAMED: dict[int, tuple[Any, dict[str, ModuleType]]] = {}
 
 
-def _counts(name: str, file: Path, first: str) -> bool:
-    """Whether a module that is imported belongs to the code of `first`."""
-    top = name.partition(".")[0]
-    if top == "onlinecal" or _standard(file):
-        return False
-    return top == first.partition(".")[0] or not _LIBRARIES & set(file.parts)
-
-
 def of_python(module: str) -> bool:
     """Whether a module is a part of Python itself."""
-    file = _file(module)
-    return module in sys.builtin_module_names if file is None else _standard(file)
+    file, top = _file(module), module.partition(".")[0]
+    return top in sys.stdlib_module_names and (file is None or any(map(file.is_relative_to, _folders())))
 
 
 def of_library(module: str) -> bool:
@@ -288,10 +290,6 @@ def of_library(module: str) -> bool:
 _LIBRARIES = {"site-packages", "dist-packages"}
 
 
-def _standard(file: Path) -> bool:
-    return not _LIBRARIES & set(file.parts) and any(map(file.is_relative_to, _folders()))
-
-
 @cache
 def _folders() -> list[str]:
     """Where the standard library is; Python takes a tenth of a millisecond to tell."""
@@ -301,66 +299,14 @@ def _folders() -> list[str]:
 def _file(module: str) -> Path | None:
     """Where a module lies; None for one that is not in a file, or not to be found."""
     loaded = sys.modules.get(module)
+    file = getattr(loaded, "__file__", None)
     if loaded is None:
-        spec = _spec(module)
-        file = None if spec is None or not spec.has_location else spec.origin
-    else:
-        file = getattr(loaded, "__file__", None)
+        try:
+            spec = importlib.util.find_spec(module)
+        except (ImportError, ValueError):
+            return None  # a module that has been made by hand
+        file = spec.origin if spec is not None and spec.has_location else None
     return Path(file) if file is not None and Path(file).is_file() else None
-
-
-def _spec(module: str) -> Any:
-    """Where Python would find a module, without importing the packages around it; None for what is no module."""
-    top, *rest = module.split(".")
-    try:
-        spec = importlib.util.find_spec(top)
-        for name in rest:
-            if spec is None or spec.submodule_search_locations is None:
-                return None
-            spec = PathFinder.find_spec(f"{spec.name}.{name}", spec.submodule_search_locations)
-    except (ImportError, ValueError):
-        return None  # a module that has been made by hand
-    return spec
-
-
-@lru_cache(maxsize=1024)
-def _read(file: Path, changed: int, size: int) -> tuple[str, tuple[tuple[int, str], ...]]:
-    """Digest of a file, and what it imports: (dots of a relative import, name)."""
-    text = file.read_bytes()
-    try:
-        tree = ast.parse(text)
-        plain = ast.unparse(tree)
-    except (SyntaxError, ValueError, RecursionError):
-        return _digest(text), ()  # a compiled module, or one that has been edited since it was imported
-    return _digest(plain.encode("utf-8", "surrogatepass")), tuple(_imports(tree))
-
-
-def _imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((0, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            module = node.module or ""
-            yield node.level, module
-            # A name that is imported from a package may be a module of it.
-            yield from ((node.level, f"{module}.{alias.name}".strip(".")) for alias in node.names)
-        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-            # import_module(".part", __package__), however the function is reached
-            function, name = node.func, node.args[0].value
-            called = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
-            if called in ("import_module", "__import__") and isinstance(name, str):
-                plain = name.lstrip(".")
-                yield len(name) - len(plain), plain
-
-
-def _full_names(importer: str, file: Path, level: int, module: str) -> Iterator[str]:
-    """The full name of what `importer` imports, and the packages around it, which run first."""
-    if level:
-        package = importer if file.name == "__init__.py" else importer.rpartition(".")[0]
-        above = package.split(".")[: len(package.split(".")) - level + 1]
-        module = ".".join([*above, module]).strip(".")
-    parts = module.split(".")
-    yield from (".".join(parts[:i]) for i in range(1, len(parts) + 1) if parts[0])
 
 
 def _digest(text: bytes) -> str:

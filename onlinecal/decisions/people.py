@@ -275,7 +275,7 @@ class Accounts:
     def _gammas(self) -> Iterator[tuple[Ints, LevelSets]]:
         """Γ of each decision maker in each run, by its place among all: some at a time, without those of no round."""
         runs, history = len(self.game.runs), self.game.history
-        grid = getattr(history, "grid", None)
+        grid = history.grid
         if grid is None or not (np.diff(grid) > 0.0).all():
             for place in range(len(self.people) * runs):
                 gamma = self.game.gamma(place % runs, None, *self.people[place // runs].cuts)

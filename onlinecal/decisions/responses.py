@@ -18,18 +18,13 @@ from onlinecal.core.errors import LIST, InvalidParameter, UnknownParameter, mean
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.specification import Checked, allow, number, optional, whole, word
 from onlinecal.core.strategy import build, named_table, registry, strategy_name
-from onlinecal.decisions.tasks import TASKS, Account, DecisionTask, QuadraticTask, Task, is_task
-from onlinecal.measures.base import Bracket
+from onlinecal.decisions.tasks import TASKS, Account, DecisionTask, Task, is_task
 from onlinecal.measures.soft_binned import FINEST, SoftRounding, rounded_down, soft_rounding
 
 
 @runtime_checkable
 class Response(Protocol):
-    """A way to act on forecasts.
-
-    It may have a `sensitivity`: the largest change of the belief's law in total variation, per distance of a moved
-    forecast.
-    """
+    """A way to act on forecasts."""
 
     def beliefs(self, gamma: JointDistribution) -> JointDistribution:
         """Γ of the beliefs that are acted on."""
@@ -73,11 +68,6 @@ class Rounded(Checked):
     allowed = allow(m=optional(whole(1, FINEST)))
 
     m: int | None = None
-
-    @property
-    def sensitivity(self) -> float | None:
-        """m: the weights of two neighbouring points change with slope m. None where m is chosen from Γ."""
-        return None if self.m is None else float(self.m)
 
     def beliefs(self, gamma: JointDistribution) -> JointDistribution:
         """Γ of the rounded forecasts, in O(k) (and the search for m)."""
@@ -153,11 +143,6 @@ class Noisy(Checked):
     noise: Noise = "laplace"
     m: int = 100
 
-    @property
-    def sensitivity(self) -> float:
-        """Half the integral of |f(z) − f(z + d)| is at most d times the largest density of Z."""
-        return (1.0 / math.sqrt(2.0 * math.pi) if self.noise == "gaussian" else 0.5) / self.scale
-
     def beliefs(self, gamma: JointDistribution) -> JointDistribution:
         """Γ of what is read, in O(k·m)."""
         kind = get_args(Noise).index(self.noise)
@@ -204,33 +189,6 @@ class DecisionMaker(Checked):
     def account(self, gamma: JointDistribution) -> Account:
         """Payoff and regrets of best-responding to the beliefs that the response makes of Γ."""
         return self.task.account(self.response.beliefs(gamma))
-
-    @property
-    def sensitivity(self) -> float | None:
-        """That of the response; None where it is unknown, and for tasks with payoffs that may lie outside [0, 1]."""
-        bounded = isinstance(self.task, DecisionTask | QuadraticTask)
-        return getattr(self.response, "sensitivity", None) if bounded else None
-
-    def account_of_moved(self, gamma: JointDistribution, moved: float) -> list[Bracket]:
-        """Brackets of the account of Γ as it was before its predictions were moved."""
-        if self.sensitivity is None:
-            raise InvalidParameter(moved_task(self))
-        wider = min(self.sensitivity * moved, 1.0)
-        rounding = 1e-12 + 4e-16 * gamma.levels
-        ends = zip(self.account(gamma), (1, 1, 2, 2), (0.0, -1.0, 0.0, 0.0), strict=True)
-        return [
-            Bracket(max(v - k * wider - rounding, least), min(v + k * wider + rounding, 1.0))
-            for v, k, least in ends
-        ]
-
-
-def moved_task(task: Task) -> str:
-    """The refusal of a task without a bracket of its account where forecasts are moved."""
-    return (
-        f"task {task.name!r} with moved predictions: who best-responds to a forecast may act otherwise when it is "
-        "moved however little, so nothing is proved about payoff and regrets; expected a task of payoffs in [0, 1] "
-        'with a response that is random, such as { name = "rounded", m = 10 } or "noisy"'
-    )
 
 
 def response_name(response: Any) -> str:

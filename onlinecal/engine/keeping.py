@@ -72,7 +72,7 @@ class OnGrid:
     """Forecasts are moved to the nearest of m + 1 points of a grid and counted; the distances are summed.
 
     Memory does not grow with the rounds. Γ is the moved one. With the mean distance moved, every measure that has a
-    modulus has a certified bracket (`onlinecal.measures.bracket_of_moved`).
+    modulus has a certified bracket (`onlinecal.measures.base.bracket_of_moved`).
     """
 
     m: int

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -20,7 +19,6 @@ import numpy as np
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, failure, in_one_line
-from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, integer
@@ -29,8 +27,10 @@ from onlinecal.engine2 import loop
 from onlinecal.engine2.events import Events, Listed
 from onlinecal.engine2.history import history_of, wider
 from onlinecal.engine2.law import Unplayable, brief, failed, summed
+from onlinecal.engine2.memory import check_history, check_players, parts_of
 from onlinecal.engine2.play import Play, Stopped
 from onlinecal.engine2.play import Question as InRun
+from onlinecal.engine2.result import Result
 from onlinecal.engine2.run import ATOMS, VALUES, WEIGHTS, lay, make_rows, shared_width, width
 from onlinecal.engine2.seats import seat
 from onlinecal.engine2.start import check_pair, start
@@ -75,7 +75,7 @@ class Question:
         return [summed(*zip(*q.law, strict=True)) for q in self.each]
 
 
-class Game:
+class Game(Result):
     """One forecaster against one nature, in several runs; it can be pickled between rounds, with open questions.
 
     Both are specifications, or what makes one, such as a plain class. `runs` is the range of runs to play: run r is the
@@ -112,6 +112,7 @@ class Game:
             raise InvalidParameter(f"cuts = {brief(cuts)}; expected a list of times")
         check_pair(forecaster, nature, horizon)
         schedule.check_length(horizon)
+        check_players(forecaster, nature, horizon)
         self.pair, self.names = (forecaster, nature), (strategy_name(forecaster), strategy_name(nature))
         self.horizon, self.runs, self.seed, self.schedule = horizon, runs, seed, schedule
         self.threads, self.asked, self._stopped = count("threads", threads), 0, ""
@@ -123,8 +124,10 @@ class Game:
         self.events = Events(schedule.clock(horizon, seed), self.cuts, self.streams, self._streams_of(nature))
         grid = getattr(self.forecaster, "grid", None)
         self.transcripts = None if keeps is None else Transcripts(len(runs), check_kept(keeps, nature))
+        points = None if grid is None else len(grid)
+        check_history(len(runs), horizon, points, parts_of(len(self.cuts), self.streams, horizon))
         self.history = history_of(len(runs), grid, horizon, self.events.parted)
-        self.levels = math.inf if grid is None else len(grid)
+        self.levels = math.inf if points is None else points
         # The outcomes' uniforms belong to nature alone: every forecaster faces the same ones.
         of = ("forecast", strategy_key(forecaster)), ("outcome", strategy_key(nature))
         self.uniforms = tuple(Stream(seed, (*names, f"T={horizon}"), runs) for names in of)
@@ -232,79 +235,10 @@ class Game:
             raise InvalidParameter(f"round {number} is beyond the horizon {self.horizon}")
         return number, float(number) if time is None else check_time(time)
 
-    # ---------------------------------------------------------------- what came of it
-
-    @property
-    def resolved(self) -> int:
-        """The outcomes that are known, in the run with the fewest."""
-        return min(self.history.rounds(r) for r in range(len(self.runs)))
-
-    def gammas(
-        self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
-    ) -> list[JointDistribution]:
-        """Γ of each run over the rounds that are resolved, of one stream or (None) of all; needs one.
-
-        Of those that were asked in [since, until), which are cuts or infinite.
-        """
-        gammas = self.known(stream, since, until)
-        if not gammas:
-            raise InvalidParameter("no round has been resolved; Γ needs one")
-        return gammas
-
-    def known(
-        self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
-    ) -> list[JointDistribution]:
-        """As `gammas`, and empty where no round is resolved."""
-        return list(self.each(stream, since, until))
-
-    def each(
-        self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
-    ) -> Iterator[JointDistribution]:
-        """As `known`, made one after the other: one at a time is in memory. No round may come in between."""
-        made = (self.gamma(r, stream, since, until) for r in range(len(self.runs)))
-        return (gamma for gamma in made if gamma is not None)
-
-    def gamma(
-        self, place: int, stream: int | None = None, since: float = -math.inf, until: float = math.inf
-    ) -> JointDistribution | None:
-        """Γ of the run at one place of `runs`; None where no round is resolved."""
-        self._check_alive()
-        first, last = self.stretches(since, until)
-        if stream is None and first == 0 and last == len(self.cuts) + 1:
-            return self.history.gamma(place)
-
-        def chosen(part: int) -> bool:
-            return first <= part // self.streams < last and stream in (None, part % self.streams)
-
-        return self.history.gamma(place, chosen)
-
-    def stretches(self, since: float, until: float) -> tuple[int, int]:
-        """Which stretches between cuts are from one time to another: from the first up to, not including, the last."""
-        return self._stretches_before(since), self._stretches_before(until)
-
-    def _stretches_before(self, cut: float) -> int:
-        if math.isinf(cut):
-            return 0 if cut < 0.0 else len(self.cuts) + 1
-        at = bisect_right(self.cuts, cut)
-        if at == 0 or self.cuts[at - 1] != cut:
-            raise InvalidParameter(f"time {cut!r}: nothing begins or ends there; expected one of the cuts")
-        return at
-
     @property
     def parts(self) -> list[Game]:
         """Itself: all its runs are in the same round, as those of a world are not."""
         return [self]
-
-    def certificates(self) -> dict[str, Floats]:
-        """Totals that the forecaster proves of its own play so far: name → (runs,) totals."""
-        self._check_alive()
-        if isinstance(self.forecaster, Player):
-            certify = getattr(self.forecaster, "certify", None)
-            return {} if certify is None else certify(self.forecaster)
-        if not self.pair[0].certifies:
-            return {}
-        said = [player.certificates() for player in self.forecaster]
-        return {name: np.array([float(each[name]) for each in said]) for name in said[0]}
 
     # ---------------------------------------------------------------- the compiled loop
 
@@ -391,7 +325,7 @@ class Game:
         if open > self.room:
             self.room, mine.laid = 2 * open, False
             self.tables = wider(self.tables, loop.TABLE + loop.QUESTION * self.room)
-        if mine.in_place and theirs.in_place:
+        if mine.laid and theirs.laid:
             return
         # One note more is for questions that are asked by hand.
         start, atoms = width(theirs, self.room + 1, 0), mine.size
@@ -435,22 +369,12 @@ class Game:
         )
         run = range(self.runs[r], self.runs[r] + 1)
         draws, outcomes = (Uniforms(stream.over(run)) for stream in self.uniforms)
-        clock, keep = self.schedule.clock(self.horizon, self.seed), partial(self._keep, r)
+        clock, keep = self.schedule.clock(self.horizon, self.seed), partial(self.keep, r)
         single = not self.events.parted and self.transcripts is None
         extend = partial(self.history.extend, r) if single else None
         return Play(
             mine, theirs, clock, draws, outcomes, self.events.part_of, keep, self._make_room, extend, r
         )
-
-    def _keep(self, r: int, q: InRun, known: float) -> bool:
-        """Keeps a resolved question of a run; False if its forecast is not on the grid."""
-        if not self.history.add(r, q.part, q.forecast, q.outcome):
-            return False
-        if (rounds := self.transcripts) is not None:
-            context = (q.context[kind] for kind in rounds.kinds)
-            stream = q.part % self.streams
-            rounds.add(r, (q.number, q.forecast, q.outcome, q.time, known, stream, *context))
-        return True
 
     def hand_over(self) -> None:
         """Has `play` play from now on, with the questions that are open."""
@@ -487,10 +411,6 @@ class Game:
             return None
         player = self.nature if isinstance(self.nature, Player) else self.nature[0]
         return partial(_streams_of, player, self.names[1], self.streams)
-
-    def _check_alive(self) -> None:
-        if self._stopped:
-            raise InvalidForecast(self._stopped)
 
     def __getstate__(self) -> dict[str, Any]:
         # Steps are functions of this process: the specifications start the players again.

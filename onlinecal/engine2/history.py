@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from onlinecal.core.arrays import Floats
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, encode
+from onlinecal.core.levels import LevelSets
 
 NO_GRID = np.zeros(0)
 NO_COUNTS = np.zeros((1, 0, 0, 2), np.int64)
 #: which parts are meant: a part ↦ whether it is
 Chosen = Callable[[int], bool]
+#: points or rounds of several runs from which level sets are made at a time. Beyond, each run is alone.
+AT_ONCE = 2**18
 
 
 def history_of(runs: int, grid: Floats | None, horizon: int, several: bool) -> Counted | Each:
     """A history of these runs; `several`: rounds are told apart by their part."""
     return Each(runs, horizon, several) if grid is None else Counted(runs, grid, several)
+
+
+def bytes_of_run(points: int | None, horizon: int, parts: int) -> float:
+    """The bytes that the history of a run takes at most, on a grid or (None) not, with this many parts."""
+    # A forecast with its outcome, and its part. Or counts of both outcomes in each part, and before each stretch.
+    return horizon * (8.0 if parts == 1 else 12.0) if points is None else 16.0 * points * (2 * parts - 1)
 
 
 class Counted:
@@ -114,6 +121,21 @@ class Counted:
             self.grid, counts.sum(axis=1, dtype=np.float64), counts[:, 1].astype(np.float64)
         )
 
+    def levels(self, chosen: Chosen | None = None) -> Iterator[tuple[int, LevelSets]]:
+        """As `Each.levels`."""
+        ascends = bool(self.grid[0] >= 0.0 and self.grid[-1] <= 1.0 and (np.diff(self.grid) > 0.0).all())
+        parts = [self.whole]
+        if chosen is not None:
+            parts = [part for name, part in self.parts.items() if chosen(name)]
+        rows = max(1, AT_ONCE // len(self.grid))
+        for first in range(0, self.runs if parts else 0, rows):
+            counts: Any = sum(part[first : first + rows, 0] for part in parts)
+            n, ones = counts.sum(axis=2), np.ascontiguousarray(counts[:, :, 1])
+            if ascends and n.any(axis=1).all():
+                yield first, LevelSets.of_counts(self.grid, n, ones)
+            else:
+                yield from _alone(self, range(first, first + len(n)), chosen)
+
 
 class Each:
     """Every forecast with its outcome as one key (`joint.encode`), and its part where there are several.
@@ -121,27 +143,20 @@ class Each:
     What was there at the last Γ is in order: of each part, and by value in it. The next Γ sorts what came since.
     """
 
-    #: the share of the free memory that a game takes at most
-    MOST = 0.5
+    grid = None
 
     def __init__(self, runs: int, horizon: int, several: bool) -> None:
-        self.runs, self.several = runs, several
-        need, there = runs * horizon * (12 if several else 8), free_memory()
-        if need > self.MOST * there:
-            raise InvalidParameter(
-                f"{runs} run(s) of {horizon} rounds without a grid need {need / 2**30:.1f} GiB for their forecasts; "
-                f"there are {there / 2**30:.1f}; expected fewer runs or rounds, `rounded`, or a forecaster with a grid"
-            )
+        self.runs, self.horizon, self.several = runs, horizon, several
         #: rounds of each run, and of these those that are in order
         self.filled, self.ordered = np.zeros(runs, np.int64), np.zeros(runs, np.int64)
         self.keys, self.owner = np.empty((runs, 0), np.int64), np.empty((runs, 0), np.int32)
         self._before = self.filled
 
     def reserve(self, rounds: int) -> None:
-        """Makes room for more rounds: at least twice as much as before."""
+        """Makes room for more rounds: at least twice as much as before, and no more than the game has."""
         need, have = int(self.filled.max()) + rounds, self.keys.shape[1]
         if need > have:
-            room = max(need, 2 * have)
+            room = max(need, min(2 * have, self.horizon))
             self.keys = wider(self.keys, room)
             self.owner = wider(self.owner, room) if self.several else self.owner
 
@@ -172,7 +187,7 @@ class Each:
     def extend(self, run: int, said: list[float], came: list[int]) -> None:
         """Adds several rounds of the only part."""
         at = int(self.filled[run])
-        self.reserve(max(0, at + len(said) - self.keys.shape[1]))
+        self.reserve(at + len(said) - int(self.filled.max()))
         self.keys[run, at : at + len(said)] = encode(np.array(said), np.array(came))
         self.filled[run] += len(said)
 
@@ -194,6 +209,19 @@ class Each:
             keys.sort(kind="stable")
         return JointDistribution.from_sorted_keys(keys) if len(keys) else None
 
+    def levels(self, chosen: Chosen | None = None) -> Iterator[tuple[int, LevelSets]]:
+        """The level sets of `gamma`, of several runs together, and the first of these; none of a run without a round.
+
+        No others are in memory. No round may come in between.
+        """
+        rounds = int(self.filled[0])
+        if self.several or not 0 < rounds <= AT_ONCE // 2 or (self.filled != rounds).any():
+            yield from _alone(self, range(self.runs), chosen)
+            return
+        for first in range(0, self.runs, AT_ONCE // rounds):
+            last = min(self.runs, first + AT_ONCE // rounds)
+            yield first, LevelSets.of_keys(np.array([self._in_order(run)[0] for run in range(first, last)]))
+
     def _in_order(self, run: int) -> tuple[Any, Any]:
         """The keys of a run and their parts, in order."""
         before, now = self.ordered[run], self.filled[run]
@@ -208,9 +236,11 @@ class Each:
         return keys, owner
 
 
-def free_memory() -> int:
-    """The bytes of memory that nothing uses."""
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+def _alone(history: Counted | Each, runs: range, chosen: Chosen | None) -> Iterator[tuple[int, LevelSets]]:
+    """The level sets of each run that has a round."""
+    for run in runs:
+        if (gamma := history.gamma(run, chosen)) is not None:
+            yield run, LevelSets.of([gamma])
 
 
 def wider(rows: Any, room: int) -> Any:

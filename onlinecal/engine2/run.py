@@ -11,6 +11,7 @@ numbers are the same memory seen by `.view(np.int64)`. This file alone knows the
 from __future__ import annotations
 
 import hashlib
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,13 +31,14 @@ PARTS, SHARED, SHARED_END, VALUES, WEIGHTS, ATOMS, NOTE, NOTES, KEPT, GENERATOR 
 HEADER = 17
 
 
-def stamp(package: Path = Path(__file__).parent.parent) -> str:
-    """The layout, whether ends are checked, and a digest of the files of which machine code is made.
+#: the folders of which steps may call functions; a test holds it
+FOLDERS = "core", "engine2", "exact", "forecasters", "natures"
 
-    The digest is of their names, sizes and times.
-    """
+
+def stamp(package: Path = Path(__file__).parent.parent) -> str:
+    """The layout, whether ends are checked, and a digest of the names, sizes and times of the files that steps call."""
     found: list[tuple[str, int, int]] = []
-    for folder in ("core", "engine2", "forecasters", "natures"):
+    for folder in FOLDERS:
         for file in (package / folder).glob("*.py"):
             known = file.stat()
             found.append((file.name, known.st_size, known.st_mtime_ns))
@@ -70,6 +72,9 @@ Run = Any
 def kept(function: Any, *signature: Any) -> Any:
     """The function, compiled; its machine code is kept on disk, where there is a place for it."""
     make: Any = njit
+    # It was sent: numba would look for its module, and not find it.
+    if function.__module__ not in sys.modules:
+        return make(*signature, **HOW)(function)
     try:
         return make(*signature, cache=True, **HOW)(function)
     except RuntimeError:  # it is of no file, or no folder can be written
@@ -188,7 +193,7 @@ def lay(player: Any, rows: Floats, open: int, atoms: int, common: Floats, far: i
     common, far = common[own:], far + own
     for k, part in enumerate(player.parts):
         wide, left = width(part, 0, 0), len(common)
-        heads[:, parts + k] = at
+        heads[:, parts + k], part.whole = at, player
         common = lay(part, rows[:, at : at + wide], 0, 0, common, far - at)
         at, far = at + wide, far + left - len(common)
     notes = at + 2 * atoms

@@ -70,9 +70,9 @@ class Compiled:
     def look(self, atoms: int) -> None:
         """Looks where the row is, its note and its law, for a law of this many atoms."""
         p = self.player
-        if p.in_place and self.rows is p.rows and atoms <= self.atoms:
+        if p.laid and self.rows is p.rows and atoms <= self.atoms:
             return
-        if not p.in_place or atoms > int(p.rows[0].view(np.int64)[ATOMS]):
+        if not p.laid or atoms > int(p.rows[0].view(np.int64)[ATOMS]):
             lay_alone(p, atoms)
         self.rows, self.row = p.rows, p.rows[self.run]
         self.heads = heads = self.row.view(np.int64)

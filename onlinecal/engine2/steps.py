@@ -148,7 +148,8 @@ class Player:
         self.generators = generators(stream, self.runs)
         #: whether a part is an object in plain Python, of which no row holds the state
         self.in_python: bool = any(part.in_python for part in self.parts)
-        #: whether its rows hold it as it is now (`run.lay`)
+        #: the player of which it is a part, as `run.lay` finds it
+        self.whole: Player | None = None
         self.laid = False
         self.rows: Floats = np.zeros((1, 0))
 
@@ -175,9 +176,15 @@ class Player:
             self.state, self.laid = np.hstack([self.state, more]), False
 
     @property
-    def in_place(self) -> bool:
+    def laid(self) -> bool:
         """Whether its rows hold it and its parts as they are now."""
-        return self.laid and (not self.parts or all(part.in_place for part in self.parts))
+        return self._laid
+
+    @laid.setter
+    def laid(self, laid: bool) -> None:
+        self._laid = laid
+        if not laid and self.whole is not None:
+            self.whole.laid = False
 
     def kept(self) -> dict[str, Any]:
         """The attributes that a pickle keeps; the specification makes the steps again."""
@@ -188,7 +195,8 @@ class Player:
         """Takes what a pickle kept."""
         for part, own in zip(self.parts, kept["parts"], strict=True):
             part.restore(own)
-        vars(self).update(kept | {"parts": self.parts, "laid": False})
+        vars(self).update(kept | {"parts": self.parts})
+        self.laid = False
 
 
 class Forecaster(Player):

@@ -13,9 +13,10 @@ from onlinecal.forecasters.baselines import (
     Unchanged,
     UniformRandom,
 )
-from onlinecal.forecasters.composed import Doubling, ExpertAggregation, ExpertMixture, Rounded
+from onlinecal.forecasters.composed import Doubling, Rounded
 from onlinecal.forecasters.copies import Delayed, Separate
 from onlinecal.forecasters.defensive import DefensiveForecasting
+from onlinecal.forecasters.experts import ExpertAggregation, ExpertMixture
 from onlinecal.forecasters.hedging import AlmostOneStepAhead, CDLMinimiser, ForecastHedging
 from onlinecal.forecasters.internal_regret import BlumMansour, BlumMansourLog, FosterVohra
 from onlinecal.forecasters.minimax import Minimax

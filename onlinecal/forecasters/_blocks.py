@@ -7,11 +7,11 @@ those of the blocks before it, and those from it on. Where there are too many bl
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
-from onlinecal.engine2 import steps as new
+from onlinecal.engine2.steps import Coming, Run, kernel, note, shared, state
+from onlinecal.forecasters.baselines import write_value
 
 #: the state: a bound on the squared norm of the errors, and the rounds told. The sums of all rising and falling terms.
 #: How many blocks there are, and how many points one has at most. The table of the blocks, then the blocks
@@ -29,41 +29,41 @@ def empty_blocks() -> list[float]:
     return [0.0, 0.0, 0.0, 0.0, 1.0, FEW] + [0.0] * (ROWS * WIDE * FEW + COLUMNS * FEW)
 
 
-def numbers_for(coming: Any) -> int:
+def numbers_for(coming: Coming) -> int:
     """The numbers of a state for the rounds to come, in blocks that are half full."""
     # MOST was doubled where there were 3·MOST² points at least.
     most = max(FEW, math.ceil(2.0 * math.sqrt(coming.asked / 3.0)))
     return TABLE + ROWS * WIDE * most + COLUMNS * 2 * (coming.asked + most)
 
 
-@new.kernel
+@kernel
 def blocks_of(mine):
     """The table of all blocks, and their points."""
     wide = WIDE * int(mine[MOST])
     return mine[TABLE : TABLE + ROWS * wide].reshape(ROWS, wide), mine[TABLE + ROWS * wide :]
 
 
-@new.kernel
+@kernel
 def block_at(points, most, where):
     """The columns of a block."""
     return points[COLUMNS * most * where : COLUMNS * most * (where + 1)].reshape(COLUMNS, most)
 
 
-@new.kernel
+@kernel
 def note_open(run, number):
     """Notes how many questions before this one are open, of which S knows nothing."""
-    new.note(run)[0] = max(number - 1 - new.state(run)[TOLD], 0.0)
+    note(run)[0] = max(number - 1 - state(run)[TOLD], 0.0)
 
 
-@new.kernel
+@kernel
 def raise_norm(run, p, residual):
     """Adds to NORM what a round may add to the squared norm of the errors."""
-    mine = new.state(run)
+    mine = state(run)
     mine[TOLD] += 1
-    mine[NORM] += p * (1.0 - p) + 2.0 * abs(residual) * new.note(run)[0]
+    mine[NORM] += p * (1.0 - p) + 2.0 * abs(residual) * note(run)[0]
 
 
-@new.kernel
+@kernel
 def gap_root(low, high, exponential, rising, falling, scale):
     """The point of [low, high] at which S, positive at low and not at high, vanishes, to the last digit."""
     # S(low + d) = up·e^{−d/scale} + down·e^{d/scale} + ½ − low − d. Newton steps inside the bracket, or bisection,
@@ -96,13 +96,13 @@ def gap_root(low, high, exponential, rising, falling, scale):
     return min(low + d, high)
 
 
-@new.kernel
+@kernel
 def positive(p, exponential, rising, falling):
     """Whether S > 0 at a point: `rising` is the sum to the left of it, `falling` that of the others."""
     return rising + exponential * (exponential * falling + 0.5 - p) > 0.0
 
 
-@new.kernel
+@kernel
 def root(mine, scale, at_one):
     """0 if S(0) ≤ 0, else 1 if S(1) ≥ 0, else a root of S; `at_one` is e^{−1/scale}."""
     if mine[FALLING] + 0.5 <= 0.0:
@@ -137,28 +137,26 @@ def root(mine, scale, at_one):
     return gap_root(block[KEY, low], end, block[EXP, low], up, falls[low + 1], scale)
 
 
-def say_root(run: new.Run, number: int) -> int:
+def say_root(run: Run, number: int) -> int:
     """Shared are the scale and e^{−1/scale}; the note is how many questions before are open."""
     note_open(run, number)
-    values, weights = new.law(run)
-    values[0], weights[0] = root(new.state(run), new.shared(run)[0], new.shared(run)[1]), 1.0
-    return 1
+    return write_value(run, root(state(run), shared(run)[0], shared(run)[1]))
 
 
-def learn_point(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+def learn_point(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
     residual = outcome - forecast
     raise_norm(run, forecast, residual)
-    add_point(new.state(run), forecast, math.exp(forecast / new.shared(run)[0]), residual)
+    add_point(state(run), forecast, math.exp(forecast / shared(run)[0]), residual)
     return 0
 
 
-@new.kernel
+@kernel
 def last_at_most(keys, p):
     """The last of the ascending keys that is at most p; else the first."""
     return max(np.searchsorted(keys, p, side="right") - 1, 0)
 
 
-@new.kernel
+@kernel
 def add_point(mine, p, exponential, residual):
     (table, points), blocks, most = blocks_of(mine), int(mine[BLOCKS]), int(mine[MOST])
     rising, falling, b = (
@@ -189,7 +187,7 @@ def add_point(mine, p, exponential, residual):
         split(mine, b)
 
 
-@new.kernel
+@kernel
 def describe(table, points, most, b, where, size):
     """Writes what the table has of a block, but for the sums over several."""
     block, rising, falling = block_at(points, most, where), 0.0, 0.0
@@ -200,7 +198,7 @@ def describe(table, points, most, b, where, size):
     table[RISE, b], table[FALL, b], table[WHERE, b], table[POINTS, b] = rising, falling, where, size
 
 
-@new.kernel
+@kernel
 def sum_up(table, blocks):
     """Makes the sums before each block, and from it on."""
     left = right = 0.0
@@ -211,7 +209,7 @@ def sum_up(table, blocks):
         table[RIGHT, blocks - 1 - b] = right
 
 
-@new.kernel
+@kernel
 def split(mine, b):
     """Moves the upper half of a full block to a new one. Where the table is full then, all are enlarged."""
     (table, points), blocks, most = blocks_of(mine), int(mine[BLOCKS]), int(mine[MOST])
@@ -228,7 +226,7 @@ def split(mine, b):
         enlarge(mine)
 
 
-@new.kernel
+@kernel
 def enlarge(mine):
     """Puts all points into blocks of twice as many, half full."""
     (table, points), blocks, most, count = blocks_of(mine), int(mine[BLOCKS]), int(mine[MOST]), 0

@@ -6,67 +6,39 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from onlinecal.core._compile import kernel
 from onlinecal.core.specification import UNIT, allow, number
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
+from onlinecal.engine2 import steps
+from onlinecal.engine2.steps import Run, kernel, law, note, shared, state
 from onlinecal.forecasters.base import Forecaster, OnGrid, grid_of
-from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.rounds.steps import (
-    Memory,
-    Step,
-    context,
-    ints,
-    law,
-    law_atoms,
-    law_values,
-    law_weights,
-    learn,
-    shared,
-)
 
 
 @kernel
-def state_pair(run, low, share):
-    """The law of weight `share` on the grid point `low` and the rest on the next; as a step's result."""
-    atoms, weights = law_atoms(run), law_weights(run)
-    atoms[0], atoms[1] = low, low + 1
-    weights[0], weights[1] = share, 1.0 - share
-    return 2
+def write_value(run, value):
+    """The law of one value; as a step's result."""
+    values, weights = law(run)
+    values[0], weights[0] = value, 1.0
+    return 1
 
 
-@new.kernel
+@kernel
 def write_pair(run, m, low, share):
     """The law of weight `share` on the point `low` of m steps and the rest on the next; as a step's result."""
-    values, weights = new.law(run)
+    values, weights = law(run)
     values[0], values[1] = low / m, (low + 1) / m
     weights[0], weights[1] = share, 1.0 - share
     return 2
 
 
-def count_outcomes(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    """Counts the round, and the outcome if it is 1: the first two numbers of the state."""
-    counts = new.state(run)
+def count_outcomes(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    """The state is how many rounds there were, and how many outcomes 1."""
+    counts = state(run)
     counts[0] += 1
     counts[1] += outcome
     return 0
 
 
-def learn_nothing(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    return 0
-
-
-@learn
-def count_ones(run, number, size, drawn, outcome):
-    """Counts the round, and the outcome if it is 1: the first two whole numbers of the state."""
-    state = ints(run)
-    state[0] += 1
-    state[1] += outcome
-    return 0
-
-
-@learn
-def nothing(run, number, size, drawn, outcome):
+def learn_nothing(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
     return 0
 
 
@@ -85,11 +57,10 @@ class Constant(Forecaster):
 
     p: float = 0.5
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        return CompiledForecaster(_all_points, nothing, Memory(), size=1, grid=np.array([float(self.p)]))
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        return new.Forecaster(say_all, learn_nothing, shared=[float(self.p)], grid=np.array([float(self.p)]))
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
+        return steps.Forecaster(
+            say_all, learn_nothing, shared=[float(self.p)], grid=np.array([float(self.p)])
+        )
 
 
 @dataclass(frozen=True)
@@ -106,29 +77,17 @@ class UniformRandom(OnGrid):
 
     m: int | str = 10
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        m = self.steps_at(horizon)
-        return CompiledForecaster(_all_points, nothing, Memory(), size=m + 1, grid=grid_of(m))
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
         grid = grid_of(self.steps_at(horizon))
-        return new.Forecaster(say_all, learn_nothing, shared=grid, size=len(grid), grid=grid)
+        return steps.Forecaster(say_all, learn_nothing, shared=grid, size=len(grid), grid=grid)
 
 
-def say_all(run: new.Run, number: int) -> int:
+def say_all(run: Run, number: int) -> int:
     """All shared numbers, with the same weight."""
-    points, (values, weights) = new.shared(run), new.law(run)
+    points, (values, weights) = shared(run), law(run)
     for i in range(len(points)):
         values[i], weights[i] = points[i], 1.0 / len(points)
     return len(points)
-
-
-@law
-def _all_points(run, number):
-    atoms, weights = law_atoms(run), law_weights(run)
-    for i in range(len(atoms)):
-        atoms[i], weights[i] = i, 1.0 / len(atoms)
-    return len(atoms)
 
 
 @dataclass(frozen=True)
@@ -140,33 +99,17 @@ class LastOutcome(Forecaster):
     def steps_at(self, horizon: int) -> int | None:
         return 2
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        return CompiledForecaster(_last, _remember, Memory(ints=[1]), size=1, grid=np.array([0.0, 0.5, 1.0]))
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        return new.Forecaster(say_last, keep_last, state=[0.5], grid=np.array([0.0, 0.5, 1.0]))
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
+        return steps.Forecaster(say_last, keep_last, state=[0.5], grid=np.array([0.0, 0.5, 1.0]))
 
 
-def say_last(run: new.Run, number: int) -> int:
-    values, weights = new.law(run)
-    values[0], weights[0] = new.state(run)[0], 1.0
-    return 1
+def say_last(run: Run, number: int) -> int:
+    """The state is the forecast."""
+    return write_value(run, state(run)[0])
 
 
-def keep_last(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    new.state(run)[0] = outcome
-    return 0
-
-
-@law
-def _last(run, number):
-    law_atoms(run)[0], law_weights(run)[0] = ints(run)[0], 1.0
-    return 1
-
-
-@learn
-def _remember(run, number, size, drawn, outcome):
-    ints(run)[0] = 2 * outcome
+def keep_last(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    state(run)[0] = outcome
     return 0
 
 
@@ -188,27 +131,15 @@ class EmpiricalMean(Forecaster):
 
     prior: float = 1.0
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        return CompiledForecaster(_mean, count_ones, Memory(ints=2, shared=[float(self.prior)]), size=1)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        return new.Forecaster(say_mean, count_outcomes, state=[0, 0], shared=[float(self.prior)])
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
+        return steps.Forecaster(say_mean, count_outcomes, state=[0, 0], shared=[float(self.prior)])
 
 
-def say_mean(run: new.Run, number: int) -> int:
-    rounds, ones, prior = new.state(run)[0], new.state(run)[1], new.shared(run)[0]
-    values, weights = new.law(run)
+def say_mean(run: Run, number: int) -> int:
+    """The state is that of `count_outcomes`; shared is a."""
+    rounds, ones, prior = state(run)[0], state(run)[1], shared(run)[0]
     total = rounds + 2.0 * prior
-    values[0], weights[0] = (ones + prior) / total if total > 0.0 else 0.5, 1.0
-    return 1
-
-
-@law
-def _mean(run, number):
-    state, prior = ints(run), shared(run)[0]
-    total = state[0] + 2.0 * prior
-    law_values(run)[0], law_weights(run)[0] = (state[1] + prior) / total if total > 0.0 else 0.5, 1.0
-    return 1
+    return write_value(run, (ones + prior) / total if total > 0.0 else 0.5)
 
 
 @dataclass(frozen=True)
@@ -217,13 +148,10 @@ class OfContext(Forecaster):
 
     deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
-    def _player(self, step: Step, *shared: float) -> CompiledForecaster:
-        memory = Memory(shared=[float(each) for each in shared], context=1)
-        return CompiledForecaster(step, nothing, memory, size=1, needs=self.needs)
-
-    def _begun(self, step: Any, *shared: float) -> new.Forecaster:
+    def _saying(self, say: Any, *numbers: float) -> steps.Forecaster:
+        """A player whose step finds the context in its note, and has these numbers as the shared ones."""
         (kind,) = self.needs
-        return new.Forecaster(step, learn_nothing, shared=shared, note=1, needs={0: kind})
+        return steps.Forecaster(say, learn_nothing, shared=numbers, note=1, needs={0: kind})
 
 
 @dataclass(frozen=True)
@@ -237,11 +165,8 @@ class Truthful(OfContext):
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        return self._player(_temper, 1.0)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        return self._begun(say_tempered, 1.0)
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
+        return self._saying(say_tempered, 1.0)
 
 
 @dataclass(frozen=True)
@@ -261,42 +186,20 @@ class Tempered(OfContext):
 
     beta: float = 2.0
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        return self._player(_temper, self.beta)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        return self._begun(say_tempered, self.beta)
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
+        return self._saying(say_tempered, self.beta)
 
 
-def say_tempered(run: new.Run, number: int) -> int:
-    q, beta, (values, weights) = new.note(run)[0], new.shared(run)[0], new.law(run)
-    # The smaller of the two over the larger: no overflow, and 0 and 1 stay themselves.
+def say_tempered(run: Run, number: int) -> int:
+    q, beta = note(run)[0], shared(run)[0]
     if beta == 1.0:
-        p = q
-    elif q <= 0.5:
-        odds = (q / (1.0 - q)) ** beta
-        p = odds / (1.0 + odds)
-    else:
-        odds = ((1.0 - q) / q) ** beta
-        p = 1.0 / (1.0 + odds)
-    values[0], weights[0] = p, 1.0
-    return 1
-
-
-@law
-def _temper(run, number):
-    q, beta = context(run)[0], shared(run)[0]
+        return write_value(run, q)
     # The smaller of the two over the larger: no overflow, and 0 and 1 stay themselves.
-    if beta == 1.0:
-        p = q
-    elif q <= 0.5:
+    if q <= 0.5:
         odds = (q / (1.0 - q)) ** beta
-        p = odds / (1.0 + odds)
-    else:
-        odds = ((1.0 - q) / q) ** beta
-        p = 1.0 / (1.0 + odds)
-    law_values(run)[0], law_weights(run)[0] = p, 1.0
-    return 1
+        return write_value(run, odds / (1.0 + odds))
+    odds = ((1.0 - q) / q) ** beta
+    return write_value(run, 1.0 / (1.0 + odds))
 
 
 @dataclass(frozen=True)
@@ -316,24 +219,12 @@ class Shifted(OfContext):
 
     by: float = 0.1
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        return self._player(_shift, self.by)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        return self._begun(say_shifted, self.by)
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
+        return self._saying(say_shifted, self.by)
 
 
-def say_shifted(run: new.Run, number: int) -> int:
-    values, weights = new.law(run)
-    values[0], weights[0] = min(1.0, max(0.0, new.note(run)[0] + new.shared(run)[0])), 1.0
-    return 1
-
-
-@law
-def _shift(run, number):
-    law_values(run)[0] = min(1.0, max(0.0, context(run)[0] + shared(run)[0]))
-    law_weights(run)[0] = 1.0
-    return 1
+def say_shifted(run: Run, number: int) -> int:
+    return write_value(run, min(1.0, max(0.0, note(run)[0] + shared(run)[0])))
 
 
 @dataclass(frozen=True)
@@ -357,30 +248,15 @@ class Logistic(OfContext):
     slope: float = 1.0
     intercept: float = 0.0
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        return self._player(_regress, self.slope, self.intercept)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        return self._begun(say_logistic, self.slope, self.intercept)
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
+        return self._saying(say_logistic, self.slope, self.intercept)
 
 
-def say_logistic(run: new.Run, number: int) -> int:
-    values, weights = new.law(run)
-    z = new.shared(run)[0] * new.note(run)[0] + new.shared(run)[1]
+def say_logistic(run: Run, number: int) -> int:
+    z = shared(run)[0] * note(run)[0] + shared(run)[1]
     # Of the number that is not positive: no overflow.
     small = math.exp(-abs(z))
-    values[0], weights[0] = 1.0 / (1.0 + small) if z >= 0.0 else small / (1.0 + small), 1.0
-    return 1
-
-
-@law
-def _regress(run, number):
-    z = shared(run)[0] * context(run)[0] + shared(run)[1]
-    # Of the number that is not positive: no overflow.
-    small = math.exp(-abs(z))
-    law_values(run)[0] = 1.0 / (1.0 + small) if z >= 0.0 else small / (1.0 + small)
-    law_weights(run)[0] = 1.0
-    return 1
+    return write_value(run, 1.0 / (1.0 + small) if z >= 0.0 else small / (1.0 + small))
 
 
 @dataclass(frozen=True)
@@ -389,8 +265,5 @@ class Unchanged(OfContext):
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        return self._player(_temper, 1.0)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        return self._begun(say_tempered, 1.0)
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
+        return self._saying(say_tempered, 1.0)

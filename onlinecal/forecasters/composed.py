@@ -1,6 +1,5 @@
-"""Forecasters made of others: restarts, rounding, mixtures and aggregations."""
+"""Forecasters made of another: restarts and rounding; and how a whole reaches its parts."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -8,104 +7,56 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from onlinecal.core._compile import kernel
-from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.expressions import depends_on_horizon, value_at
-from onlinecal.core.specification import STEPS, allow, expression, number, part, parts, whole, word
-from onlinecal.core.strategy import some, strategy_name
+from onlinecal.core.expressions import depends_on_horizon
+from onlinecal.core.specification import STEPS, allow, part, whole, word
+from onlinecal.core.strategy import some
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
+from onlinecal.engine2 import steps
 from onlinecal.engine2.parts import begin_part
+from onlinecal.engine2.steps import Run, drawn, inner, kernel, law, note, one_of, shared
 from onlinecal.forecasters.base import Forecaster, OfOthers, OnGrid, grid_of
 from onlinecal.forecasters.recalibration import cell_of
-from onlinecal.rounds.parts import (
-    Parts,
-    first_above,
-    part_law,
-    prepare_parts,
-    reserve_parts,
-    state_part,
-    tell_part,
-)
-from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.rounds.protocol import begin
-from onlinecal.rounds.steps import (
-    Step,
-    cached_uniform,
-    floats,
-    law,
-    law_atoms,
-    law_values,
-    law_weights,
-    learn,
-    scratch,
-    shared,
-)
-
-
-def _whole(law: Step, learn: Step, memory: Parts, needs: Sequence[str], **options: Any) -> CompiledForecaster:
-    return CompiledForecaster(
-        law,
-        learn,
-        memory,
-        needs=needs,
-        reserve=reserve_parts if any(player.grows for player in memory.players) else None,
-        prepare=prepare_parts if any(player.prepares for player in memory.players) else None,
-        **options,
-    )
-
-
-@kernel
-def _pass_on(run, k, size):
-    """States what part k stated, which is no law, so that the engine says what it was."""
-    if size >= 0 or len(law_atoms(run)) < -size:
-        return min(size, 0)
-    values, weights = part_law(run, k)
-    for j in range(-size):
-        law_atoms(run)[j], law_values(run)[j], law_weights(run)[j] = -1, values[j], weights[j]
-    return -size
-
 
 #: the shared numbers of each part: which of the different steps are its, and where its note begins
 STEPS_OF, NOTE_AT, EACH = range(3)
 
 
-def joined(players: Sequence[new.Forecaster], before: int) -> tuple[Any, list[float], dict[str, Any]]:
+def joined(players: Sequence[steps.Forecaster], before: int) -> tuple[Any, list[float], dict[str, Any]]:
     """The different steps of parts, the numbers of all parts, and what a whole with these parts is given.
 
     Their notes lie one behind the other, behind `before` numbers of the whole's own.
     """
-    steps: dict[Any, int] = {}
+    different: dict[Any, int] = {}
     numbers, needs = list[float](), dict[int, str]()
     for player in players:
-        numbers += [steps.setdefault((player.say, player.learn), len(steps)), before]
+        numbers += [different.setdefault((player.say, player.learn), len(different)), before]
         needs |= {before + place: kind for place, kind in player.needs.items()}
         before += player.note
-    return tuple(zip(*steps, strict=True)), numbers, {"note": before, "needs": needs, "parts": players}
+    return tuple(zip(*different, strict=True)), numbers, {"note": before, "needs": needs, "parts": players}
 
 
-@new.kernel
+@kernel
 def part_of(run, k, atom):
     """The row of part k, with its law at that atom."""
-    return new.inner(run, k, int(new.shared(run)[EACH * k + NOTE_AT]), atom)
+    return inner(run, k, int(shared(run)[EACH * k + NOTE_AT]), atom)
 
 
-@new.kernel
+@kernel
 def steps_of(run, k):
     """Which of the different steps are those of part k."""
-    return int(new.shared(run)[EACH * k + STEPS_OF])
+    return int(shared(run)[EACH * k + STEPS_OF])
 
 
-@new.kernel
+@kernel
 def is_law(part, size):
     """Whether a part has stated a law, of this many atoms."""
-    return 1 <= size <= len(new.law(part)[0]) and new.drawn(new.law(part), size, 0.0) >= 0
+    return 1 <= size <= len(law(part)[0]) and drawn(law(part), size, 0.0) >= 0
 
 
-@new.kernel
+@kernel
 def pass_on(run, part, size):
     """States what a part stated, which is no law, so that the engine says what it was."""
-    (values, weights), (own_values, own_weights) = new.law(run), new.law(part)
+    (values, weights), (own_values, own_weights) = law(run), law(part)
     if size > len(own_values):
         return 0
     for j in range(size):
@@ -136,17 +87,8 @@ class Doubling(OfOthers):
     of: Forecaster
     first: int = 16
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        players: list[CompiledForecaster] = []
-        end, length, needs = 0, self.first, sorted(self.needs)
-        while not players or end < horizon:
-            players.append(begin("forecaster", self.of, length, stream.child(f"epoch of {length}")))
-            end, length = end + length, 2 * length
-        memory = Parts(players, needs=needs, one_at_a_time=True, shared=[self.first])
-        return _whole(_state_epoch, _learn_epoch, memory, needs, size=max(player.size for player in players))
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        players: list[new.Forecaster] = []
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
+        players: list[steps.Forecaster] = []
         end, length = 0, self.first
         while not players or end < horizon:
             players.append(begin_part(self.of, length, stream.child(f"epoch of {length}")))
@@ -154,27 +96,43 @@ class Doubling(OfOthers):
         return Epochs(players, self.first)
 
 
-class Epochs(new.Forecaster):
+class Epochs(steps.Forecaster):
     """A forecaster that plays by a part for each epoch, of which the first has this many rounds."""
 
-    def __init__(self, players: Sequence[new.Forecaster], first: int) -> None:
-        steps, numbers, of_parts = joined(players, 0)
+    def __init__(self, players: Sequence[steps.Forecaster], first: int) -> None:
+        own, numbers, of_parts = joined(players, 0)
         size, self.first = max(player.size for player in players), first
-        say, learn = epoch_steps(*steps)
+        say, learn = epoch_steps(*own)
         super().__init__(say, learn, shared=[*numbers, first], size=size, **of_parts)
+        # Those of epochs to come take no room.
+        self.epochs, self.parts = players, []
 
-    def make_room(self, coming: new.Coming) -> None:
+    def make_room(self, coming: steps.Coming) -> None:
         """Makes each part fit for the rounds of its epoch."""
         before, length = 0, self.first
-        for epoch in self.parts:
-            epoch.make_room(coming._replace(asked=min(max(coming.asked - before, 0), length)))
+        for k in range(len(self.epochs)):
+            if before < coming.asked:
+                self.reach(k + 1)
+                self.parts[k].make_room(coming._replace(asked=min(coming.asked - before, length)))
             before, length = before + length, 2 * length
 
+    def reach(self, epochs: int) -> None:
+        """Begins epochs up to this number of them."""
+        for epoch in self.epochs[len(self.parts) : epochs]:
+            epoch.spread(self.runs)
+            self.parts.append(epoch)
+            self.laid = False
 
-@new.kernel
+    def restore(self, kept: dict[str, Any]) -> None:
+        """As `Player.restore`, in the epoch that had begun."""
+        self.reach(len(kept["parts"]))
+        super().restore(kept)
+
+
+@kernel
 def epoch_of(run, number):
     """Which epoch a round belongs to, and how many rounds were before it."""
-    k, before, length = 0, 0, int(new.shared(run)[-1])
+    k, before, length = 0, 0, int(shared(run)[-1])
     while number > before + length:
         k, before, length = k + 1, before + length, 2 * length
     return k, before
@@ -182,46 +140,19 @@ def epoch_of(run, number):
 
 @cache
 def epoch_steps(says: Any, learns: Any) -> Any:
-    """The steps of a forecaster that is restarted."""
-    say_one, learn_one = new.one_of(says), new.one_of(learns)
+    """The steps of a forecaster that is restarted; behind the numbers of parts it shares the first epoch's length."""
+    say_one, learn_one = one_of(says), one_of(learns)
 
-    def say(run: new.Run, number: int) -> int:
+    def say(run: Run, number: int) -> int:
         k, before = epoch_of(run, number)
         return say_one(steps_of(run, k), part_of(run, k, 0), number - before)
 
-    def learn(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    def learn(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
         k, before = epoch_of(run, number)
         of = steps_of(run, k), part_of(run, k, 0)
         return learn_one(*of, place, forecast, outcome, number - before)
 
     return say, learn
-
-
-@kernel
-def _epoch(run, number):
-    """Which epoch a round belongs to, and how many rounds were before it."""
-    k, begin, length = 0, 0, int(shared(run)[0])
-    while number > begin + length:
-        k, begin, length = k + 1, begin + length, 2 * length
-    return k, begin
-
-
-@law
-def _state_epoch(run, number):
-    k, begin = _epoch(run, number)
-    size = state_part(run, k, number - begin)
-    if size <= 0:
-        return _pass_on(run, k, size)
-    values, weights = part_law(run, k)
-    for j in range(size):
-        law_values(run)[j], law_weights(run)[j] = values[j], weights[j]
-    return size
-
-
-@learn
-def _learn_epoch(run, number, size, drawn, outcome):
-    k, begin = _epoch(run, number)
-    return tell_part(run, k, number - begin, drawn, outcome)
 
 
 @dataclass(frozen=True)
@@ -253,20 +184,13 @@ class Rounded(OfOthers, OnGrid):
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
         return some([depends_on_horizon(self.m), self.of.needs_horizon])
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        player, needs = begin("forecaster", self.of, horizon, stream), sorted(self.needs)
-        grid, code = grid_of(self.steps_at(horizon)), ("nearest", "random", "down").index(self.how)
-        memory = Parts([player], needs=needs, shared=[code, *grid])
-        size = player.size * (2 if code == RANDOM else 1)
-        return _whole(_state_rounded, _learn_rounded, memory, needs, size=size, grid=grid)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
         player, m = begin_part(self.of, horizon, stream), self.steps_at(horizon)
         how = ("nearest", "random", "down").index(self.how)
         ((say_one,), (learn_one,)), numbers, of_parts = joined([player], player.size)
         say, learn = rounded_steps(say_one, learn_one)
         size = player.size * (2 if how == RANDOM else 1)
-        return new.Forecaster(say, learn, shared=[*numbers, how, m], size=size, grid=grid_of(m), **of_parts)
+        return steps.Forecaster(say, learn, shared=[*numbers, how, m], size=size, grid=grid_of(m), **of_parts)
 
 
 NEAREST, RANDOM, DOWN = range(3)
@@ -274,11 +198,14 @@ NEAREST, RANDOM, DOWN = range(3)
 
 @cache
 def rounded_steps(say_one: Any, learn_one: Any) -> Any:
-    """The steps of a forecaster that rounds another, of which the values of the law are kept with the question."""
+    """The steps of a forecaster that rounds another. Shared, behind the part's numbers: how it rounds, and m.
 
-    def say(run: new.Run, number: int) -> int:
-        part, said, (values, weights) = part_of(run, 0, 0), new.note(run), new.law(run)
-        size, how, m = say_one(part, number), int(new.shared(run)[-2]), int(new.shared(run)[-1])
+    The note: the values of the part's law, then the part's note.
+    """
+
+    def say(run: Run, number: int) -> int:
+        part, said, (values, weights) = part_of(run, 0, 0), note(run), law(run)
+        size, how, m = say_one(part, number), int(shared(run)[-2]), int(shared(run)[-1])
         if not is_law(part, size):
             return pass_on(run, part, size)
         for j in range(size - 1, -1, -1):  # where there are two for each, they are written from the last on
@@ -296,428 +223,8 @@ def rounded_steps(say_one: Any, learn_one: Any) -> Any:
                 weights[2 * j], weights[2 * j + 1] = weight * (1.0 - up), weight * up
         return 2 * size if how == RANDOM else size
 
-    def learn(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-        j = place >> 1 if new.shared(run)[-2] == RANDOM else place
-        return learn_one(part_of(run, 0, 0), j, new.note(run)[j], outcome, number)
+    def learn(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+        j = place >> 1 if shared(run)[-2] == RANDOM else place
+        return learn_one(part_of(run, 0, 0), j, note(run)[j], outcome, number)
 
     return say, learn
-
-
-@law
-def _state_rounded(run, number):
-    size, how, grid = state_part(run, 0, number), shared(run)[0], shared(run)[1:]
-    if size <= 0:
-        return _pass_on(run, 0, size)
-    values, weights = part_law(run, 0)
-    atoms, shares, m = law_atoms(run), law_weights(run), len(grid) - 1
-    for j in range(size):
-        if how == NEAREST:
-            atoms[j], shares[j] = np.int64(np.rint(values[j] * m)), weights[j]
-        elif how == DOWN:
-            atoms[j], shares[j] = first_above(grid, values[j]) - 1, weights[j]
-        else:
-            i = min(max(first_above(grid, values[j]) - 1, 0), m - 1)
-            up = min(1.0, max(0.0, (values[j] - grid[i]) / (grid[i + 1] - grid[i])))
-            atoms[2 * j], atoms[2 * j + 1] = i, i + 1
-            shares[2 * j], shares[2 * j + 1] = weights[j] * (1.0 - up), weights[j] * up
-    return 2 * size if how == RANDOM else size
-
-
-@learn
-def _learn_rounded(run, number, size, drawn, outcome):
-    return tell_part(run, 0, number, drawn >> 1 if shared(run)[0] == RANDOM else drawn, outcome)
-
-
-@dataclass(frozen=True)
-class OfExperts(OfOthers):
-    """The common part of forecasters made of several others."""
-
-    of: tuple[Forecaster, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "of", tuple(self.of) if isinstance(self.of, Sequence) else (self.of,))
-        super().__post_init__()
-
-    def _players(self, horizon: int, stream: Stream) -> list[Any]:
-        # Streams of their own: players read the numbers of theirs by index, from the first on.
-        return [begin("forecaster", of, horizon, stream.child(f"expert {k}")) for k, of in enumerate(self.of)]
-
-    def _begun(self, horizon: int, stream: Stream) -> list[Any]:
-        # Streams of their own: players read the numbers of theirs by index, from the first on.
-        return [begin_part(of, horizon, stream.child(f"expert {k}")) for k, of in enumerate(self.of)]
-
-
-@new.kernel
-def experts_of(run):
-    """How many experts there are, of a whole with one number of its own."""
-    return (len(new.shared(run)) - 1) // EACH
-
-
-@dataclass(frozen=True)
-class ExpertMixture(OfExperts):
-    """Hedges over forecasters: the law is the mixture of their laws, weighted by exp(−η · squared loss so far).
-
-    Guarantee: E[Brier total] ≤ that of the best expert + √(T ln K / 2) against natures that see the law, at the default
-    rate. The bound depends on the experts and so is not one of the table's. Calibration: none proved.
-
-    Source: Freund and Schapire 1997 (Hedge); Cesa-Bianchi and Lugosi 2006, Theorem 2.2. Deviations: the loss of an
-    expert is the expected squared loss of its law. An expert learns from a forecast of its own law, drawn by the engine
-    or by this player.
-
-    Parameters
-    ----------
-    of : sequence of Forecaster
-        The experts, at least one.
-    rate : float or str, default "T^(-1/2)"
-        η up to the factor √(8 ln K) for K experts; a number or an expression in T.
-    """
-
-    version: ClassVar[int] = 2
-    allowed = allow(of=parts("forecaster"), rate=expression(0.0, 1e9))
-
-    rate: float | str = "T^(-1/2)"
-
-    @property
-    def deterministic(self) -> bool | None:  # type: ignore[override]
-        return self.of[0].deterministic if len(self.of) == 1 else False
-
-    @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        return some([len(self.of) > 1 and depends_on_horizon(self.rate), super().needs_horizon])
-
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        players, needs, k = self._players(horizon, stream), sorted(self.needs), len(self.of)
-        rate = value_at(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, k)))
-        memory = Parts(
-            # Behind the losses the uniforms that are drawn together, and before them which ones that are.
-            players, needs=needs, floats=[0.0] * k + [-1.0] + [0.0] * 4, shared=[rate], scratch=k, stream=stream
-        )  # fmt: skip
-        return _whole(_mix, _charge, memory, needs, size=sum(player.size for player in players))
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        players, k = self._begun(horizon, stream), len(self.of)
-        rate = value_at(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, k)))
-        size = sum(player.size for player in players)
-        steps, numbers, of_parts = joined(players, k + 2 * size)
-        say, learn = mixture_steps(*steps)
-        return new.Forecaster(
-            say, learn, [0.0] * (2 * k), [*numbers, rate], size=size, stream=stream, **of_parts
-        )
-
-
-@cache
-def mixture_steps(says: Any, learns: Any) -> Any:
-    """The steps of a mixture. State: the losses of the experts, and room for their shares.
-
-    The note: the size of each expert's law; then value and weight of each atom, one expert after the other.
-    """
-    say_one, learn_one = new.one_of(says), new.one_of(learns)
-
-    def say(run: new.Run, number: int) -> int:
-        experts, rate, stated = experts_of(run), new.shared(run)[-1], new.note(run)
-        loss, shares = new.state(run)[:experts], new.state(run)[experts:]
-        least, total, first = loss[0], 0.0, 0
-        for k in range(1, experts):
-            least = min(least, loss[k])
-        for k in range(experts):
-            shares[k] = 1.0 if loss[k] == least else math.exp(rate * (least - loss[k]))
-            total += shares[k]
-        for k in range(experts):
-            part, share = part_of(run, k, first), shares[k] / total
-            size = say_one(steps_of(run, k), part, number)
-            if not is_law(part, size):
-                return pass_on(run, part, size)
-            values, weights = new.law(part)
-            stated[k] = size
-            for j in range(size):
-                at = experts + 2 * (first + j)
-                stated[at], stated[at + 1] = values[j] + 0.0, weights[j]
-                weights[j] *= share
-            first += size
-        return first
-
-    def learn(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-        # Charges each expert its expected squared loss. It is told the drawn atom if this is its own, else one that
-        # is drawn from its law.
-        experts, stated, loss = experts_of(run), new.note(run), new.state(run)
-        at = experts
-        for k in range(experts):
-            size = int(stated[k])
-            values, weights = stated[at : at + 2 * size : 2], stated[at + 1 : at + 2 * size : 2]
-            for j in range(size):
-                loss[k] += weights[j] * (values[j] - outcome) ** 2
-            pick = place - (at - experts) // 2
-            if not 0 <= pick < size:
-                u = new.own_uniform(run, (number - 1) * experts + k) if size > 1 else 0.0
-                pick = new.drawn((values, weights), size, u)
-            code = learn_one(steps_of(run, k), part_of(run, k, 0), pick, values[pick], outcome, number)
-            if code < 0:
-                return code
-            at += 2 * size
-        return 0
-
-    return say, learn
-
-
-@law
-def _mix(run, number):
-    experts = len(floats(run)) - 5
-    loss, rate, shares = floats(run)[:experts], shared(run)[0], scratch(run)[:experts]
-    least, total, first = loss[0], 0.0, 0
-    for k in range(1, experts):
-        least = min(least, loss[k])
-    for k in range(experts):
-        shares[k] = 1.0 if loss[k] == least else math.exp(rate * (least - loss[k]))
-        total += shares[k]
-    for k in range(experts):
-        size = state_part(run, k, number)
-        if size <= 0:
-            return _pass_on(run, k, size)
-        (values, weights), share = part_law(run, k), shares[k] / total
-        for j in range(size):
-            law_values(run)[first + j], law_weights(run)[first + j] = values[j], share * weights[j]
-        first += size
-    return first
-
-
-@learn
-def _charge(run, number, size, drawn, outcome):
-    """Charges each expert its expected squared loss, and tells it an atom: the engine's if it is the expert's,
-    else drawn.
-    """
-    experts, first = len(floats(run)) - 5, 0
-    loss, cache = floats(run)[:experts], floats(run)[experts:]
-    for k in range(experts):
-        values, weights = part_law(run, k)
-        pick, total = drawn - first, 0.0
-        for j in range(len(values)):
-            loss[k] += weights[j] * (values[j] - outcome) ** 2
-        if not 0 <= pick < len(values):
-            pick, u = 0, np.inf
-            for j in range(len(values)):
-                if weights[j] > 0.0:
-                    # As in the engine, the uniform is looked up only where it decides something, and no branch on it.
-                    if total > 0.0 and u > 1.0:
-                        u = cached_uniform(run, (number - 1) * experts + k, cache)
-                    pick += (j - pick) * np.int64(total <= u)
-                total += weights[j]
-        code = tell_part(run, k, number, pick, outcome)
-        if code < 0:
-            return code
-        first += len(values)
-    return 0
-
-
-@dataclass(frozen=True)
-class ExpertAggregation(OfExperts):
-    r"""Aggregates the forecasts of experts by their log losses and Brier scores so far.
-
-    Let R_k be the log loss so far less that of expert k, and B_k the same of the Brier total. Expert k has the weights
-    w_k ∝ exp(R_k) and v_k ∝ exp(2B_k). The forecast is the p at which Σ w_k exp(R_k') + Σ v_k exp(2B_k'), with R_k' and
-    B_k' what the round adds, is the same after either outcome. It lies between the experts' forecasts.
-
-    Guarantee: For every sequence and each of K experts in [edge, 1 − edge], the log loss is at most the expert's + ln
-    2K. The Brier total is at most the expert's + ½ ln 2K. The edge costs an expert −ln(1 − edge) a round in the log
-    loss, and edge² in the Brier score. Rounding costs about 1e-16/edge. The bounds depend on the experts and so are not
-    of the table. Calibration: none proved. Proof: docs/proofs.md.
-
-    Outcomes that become known after later forecasts count from then on, and then no bound is proved.
-
-    Source: Chernov and Vovk 2009, "Prediction with expert evaluators' advice"; Vovk 1990 (mixable losses). Deviations:
-    the two losses; the forecast is the root itself, where any with the inequality would do.
-
-    Parameters
-    ----------
-    of : sequence of Forecaster
-        The experts, at least one, each of them deterministic.
-    edge : float, default 1e-6
-        Forecasts of experts are taken into [edge, 1 − edge]; in [1e-12, 0.25].
-    """
-
-    deterministic: ClassVar[bool | None] = True
-    allowed = allow(of=parts("forecaster"), edge=number(1e-12, 0.25))
-
-    edge: float = 1e-6
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for expert in self.of:
-            if expert.deterministic is not True:
-                raise InvalidParameter(
-                    f"of holds {strategy_name(expert)!r}, which is not declared deterministic; expected experts with "
-                    "one forecast a round (`ExpertMixture` takes others)"
-                )
-
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        players, needs, k = self._players(horizon, stream), sorted(self.needs), len(self.of)
-        memory = Parts(players, needs=needs, floats=2 * k, shared=[self.edge], scratch=k)
-        return _whole(_aggregate, _learn_aggregated, memory, needs, size=1)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        players, k = self._begun(horizon, stream), len(self.of)
-        steps, numbers, of_parts = joined(players, 2 * k)
-        say, learn = aggregation_steps(*steps)
-        size = max(player.size for player in players)  # room for the law of one of them
-        return new.Forecaster(say, learn, [0.0] * (3 * k), [*numbers, self.edge], size=size, **of_parts)
-
-
-@cache
-def aggregation_steps(says: Any, learns: Any) -> Any:
-    """The steps of an aggregation. State: regrets to each expert in both losses, and room for the experts' forecasts.
-
-    The note: of each expert the forecast, and its place in the law.
-    """
-    say_one, learn_one = new.one_of(says), new.one_of(learns)
-
-    def say(run: new.Run, number: int) -> int:
-        experts, edge, said = experts_of(run), new.shared(run)[-1], new.note(run)
-        off_ends = new.state(run)[2 * experts :]
-        for k in range(experts):
-            part = part_of(run, k, 0)
-            size = say_one(steps_of(run, k), part, number)
-            if not is_law(part, size):
-                return pass_on(run, part, size)
-            (values, weights), place = new.law(part), 0
-            while weights[place] <= 0.0:
-                place += 1
-            said[2 * k], said[2 * k + 1] = values[place] + 0.0, place
-            off_ends[k] = min(max(values[place], edge), 1.0 - edge)
-        values, weights = new.law(run)
-        values[0], weights[0] = agreed_forecast(off_ends, new.state(run)[: 2 * experts]), 1.0
-        return 1
-
-    def learn(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-        experts, edge, said = experts_of(run), new.shared(run)[-1], new.note(run)
-        off_ends = new.state(run)[2 * experts :]
-        for k in range(experts):
-            p, own = said[2 * k], int(said[2 * k + 1])
-            off_ends[k] = min(max(p, edge), 1.0 - edge)
-            code = learn_one(steps_of(run, k), part_of(run, k, 0), own, p, outcome, number)
-            if code < 0:
-                return code
-        add_regrets(off_ends, forecast, outcome, new.state(run)[: 2 * experts])
-        return 0
-
-    return say, learn
-
-
-@new.kernel
-def agreed_forecast(experts, regret):
-    """The forecast p at which the potential of `ExpertAggregation` is the same after either outcome."""
-    # It is the root of Σ w_k (q_k/p − (1 − q_k)/(1 − p)) + Σ v_k (exp(2((1 − p)² − (1 − q_k)²)) − exp(2(p² − q_k²))),
-    # which falls in p. Newton's steps, and halves of the bracket where they leave it.
-    size, low, high, most = len(experts), experts[0], experts[0], regret[0]
-    for k in range(size):
-        low, high = min(low, experts[k]), max(high, experts[k])
-        most = max(most, max(regret[k], regret[size + k]))
-    total, p, ones, zeros, up, down = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in range(size):
-        q, by_log, by_brier = experts[k], math.exp(regret[k] - most), regret[size + k] - most
-        ones, zeros = ones + by_log * q, zeros + by_log * (1.0 - q)
-        up += math.exp(by_brier - 2.0 * (1.0 - q) ** 2)
-        down += math.exp(by_brier - 2.0 * q * q)
-        share = by_log + math.exp(by_brier)
-        total, p = total + share, p + share * q
-    p = min(max(p / total, low), high)
-    while low < p < high:
-        rest = 1.0 - p
-        after_one, after_none = up * math.exp(2.0 * rest * rest), down * math.exp(2.0 * p * p)
-        gap = ones / p - zeros / rest + after_one - after_none
-        if gap == 0.0:
-            break
-        low, high = (p, high) if gap > 0.0 else (low, p)
-        slope = ones / (p * p) + zeros / (rest * rest) + 4.0 * (rest * after_one + p * after_none)
-        last, p = p, p + gap / slope
-        if not low < p < high:
-            p = 0.5 * (low + high)
-        if abs(p - last) <= 1e-16:
-            break
-    return p
-
-
-@new.kernel
-def add_regrets(experts, p, outcome, regret):
-    """Adds how much more the forecast p lost than each expert: in the log loss, and then twice that in (p − y)²."""
-    size = len(experts)
-    for k in range(size):
-        q = experts[k]
-        regret[k] += math.log(q / p) if outcome == 1 else math.log((1.0 - q) / (1.0 - p))
-        regret[size + k] += 2.0 * ((p - outcome) ** 2 - (q - outcome) ** 2)
-
-
-@kernel
-def agreed(experts, regret):
-    """The forecast p at which the potential of `ExpertAggregation` is the same after either outcome."""
-    # It is the root of Σ w_k (q_k/p − (1 − q_k)/(1 − p)) + Σ v_k (exp(2((1 − p)² − (1 − q_k)²)) − exp(2(p² − q_k²))),
-    # which falls in p. Newton's steps, and halves of the bracket where they leave it.
-    size, low, high = len(experts), experts.min(), experts.max()
-    most, total, p = regret.max(), 0.0, 0.0
-    ones, zeros, up, down = 0.0, 0.0, 0.0, 0.0
-    for k in range(size):
-        q, by_log, by_brier = experts[k], math.exp(regret[k] - most), regret[size + k] - most
-        ones, zeros = ones + by_log * q, zeros + by_log * (1.0 - q)
-        up += math.exp(by_brier - 2.0 * (1.0 - q) ** 2)
-        down += math.exp(by_brier - 2.0 * q * q)
-        share = by_log + math.exp(by_brier)
-        total, p = total + share, p + share * q
-    p = min(max(p / total, low), high)
-    while low < p < high:
-        rest = 1.0 - p
-        after_one, after_none = up * math.exp(2.0 * rest * rest), down * math.exp(2.0 * p * p)
-        gap = ones / p - zeros / rest + after_one - after_none
-        if gap == 0.0:
-            break
-        low, high = (p, high) if gap > 0.0 else (low, p)
-        slope = ones / (p * p) + zeros / (rest * rest) + 4.0 * (rest * after_one + p * after_none)
-        last, p = p, p + gap / slope
-        if not low < p < high:
-            p = 0.5 * (low + high)
-        if abs(p - last) <= 1e-16:
-            break
-    return p
-
-
-@kernel
-def regret_both(experts, p, outcome, regret):
-    """Adds how much more the forecast p lost than each expert: in the log loss, and then twice that in (p − y)²."""
-    size = len(experts)
-    for k in range(size):
-        q = experts[k]
-        regret[k] += math.log(q / p) if outcome == 1 else math.log((1.0 - q) / (1.0 - p))
-        regret[size + k] += 2.0 * ((p - outcome) ** 2 - (q - outcome) ** 2)
-
-
-@kernel
-def _said(run, k):
-    """The forecast of expert k, off 0 and 1, and its place in the law."""
-    values, weights = part_law(run, k)
-    edge, place = shared(run)[0], 0
-    while weights[place] <= 0.0:
-        place += 1
-    return min(max(values[place], edge), 1.0 - edge), place
-
-
-@law
-def _aggregate(run, number):
-    experts = len(floats(run)) // 2
-    for k in range(experts):
-        size = state_part(run, k, number)
-        if size <= 0:
-            return _pass_on(run, k, size)
-        scratch(run)[k] = _said(run, k)[0]
-    law_values(run)[0], law_weights(run)[0] = agreed(scratch(run)[:experts], floats(run)), 1.0
-    return 1
-
-
-@learn
-def _learn_aggregated(run, number, size, drawn, outcome):
-    experts, p = len(floats(run)) // 2, law_values(run)[0]
-    if not 0.0 < p < 1.0:
-        return -1
-    for k in range(experts):
-        scratch(run)[k], place = _said(run, k)
-        code = tell_part(run, k, number, place, outcome)
-        if code < 0:
-            return code
-    regret_both(scratch(run)[:experts], p, outcome, floats(run))
-    return 0

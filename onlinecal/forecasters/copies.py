@@ -8,28 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.specification import allow, optional, part, whole
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
+from onlinecal.engine2 import steps
+from onlinecal.engine2.law import Unplayable
 from onlinecal.engine2.parts import begin_part
+from onlinecal.engine2.steps import Run, inner, kernel, note, shared, state
 from onlinecal.forecasters.base import Forecaster, OfOthers
-from onlinecal.rounds.law import Unplayable
-from onlinecal.rounds.parts import (
-    WHOSE,
-    Copies,
-    first_above,
-    prepare_parts,
-    reserve_parts,
-    state_copy,
-    tell_copy,
-)
-from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.rounds.protocol import begin
-from onlinecal.rounds.steps import Step, context, floats, law, learn, memo, shared
 
 #: measures with a total that is at most the sum over parts of the rounds: proved in docs/proofs.md
 ADD_UP = frozenset(
@@ -57,17 +45,8 @@ def adds_up(column: Column) -> bool:
     return column.kind == "measure" and column.measure in ADD_UP and not chosen
 
 
-#: the state: the round asked last, before it counts, and its copy; where the search for a free copy begins. Then for
-#: each copy the rounds asked, those open, and the round in which it began
-LAST, LAST_WHOSE, FREE, HEAD = range(4)
-ASKED, OPEN, BEGUN, EACH = range(4)
-
-
-def _copy(of: Forecaster, horizon: int, stream: Stream, *names: str) -> Any:
-    return begin("forecaster", of, horizon, stream.child(*names))
-
-
-def _copy2(of: Forecaster, horizon: int, stream: Stream, *names: str) -> Any:
+def begun_copy(of: Forecaster, horizon: int, stream: Stream, *names: str) -> steps.Forecaster:
+    """A copy with a stream of these names."""
     return begin_part(of, horizon, stream.child(*names))
 
 
@@ -79,94 +58,18 @@ class OfCopies(OfOthers):
         # Sums of those of the copies, where these are proofs.
         return frozenset(self.of.certifies) & CERTIFICATES
 
-    def _of_copies(
-        self,
-        horizon: int,
-        stream: Stream,
-        first: Sequence[str],
-        law: Step,
-        prepare: Callable[[Any, int, int, Mapping[int, int]], None],
-        shared: Any,
-        refusal: tuple[str, str] | None = None,
-    ) -> CompiledForecaster:
-        """Plays each round by a copy, tuned to `horizon`, that `law` chooses; the first has the stream of names
-        `first`.
-        """
-        begun = partial(_copy, self.of, horizon, stream)
-        needs, form, names = sorted(self.needs), begun(*first), sorted(self.certifies)
-        return CompiledForecaster(
-            law,
-            _learn_copy,
-            Copies(form, begun, needs=needs, floats=HEAD, each=EACH, shared=shared),
-            size=form.size,
-            grid=form.grid,
-            needs=needs,
-            certificates=partial(_together, names=names) if names else None,
-            reserve=reserve_parts if form.grows else None,
-            alone=form.alone,
-            prepare=prepare,
-            refusal=refusal,
-        )
-
-
-def _together(memory: Any, names: Sequence[str]) -> dict[str, Floats]:
-    """Sums of the certificates of the copies that have been asked, in the order in which they began."""
-    totals, state = {name: np.zeros(memory.runs) for name in names}, memory.floats[0, HEAD:].reshape(-1, EACH)
-    for k in np.argsort(state[:, BEGUN], kind="stable").tolist():
-        if state[k, ASKED]:
-            found = memory.players[k].certificates()
-            for name in names:
-                totals[name] += found[name]
-    return totals
-
-
-@part_of_kernel
-def _settle(state):
-    """The round that was asked last counts from now on."""
-    at = HEAD + EACH * int(state[LAST_WHOSE])
-    state[at + ASKED] += 1
-    state[at + OPEN] += 1
-    state[LAST] = 0
-
-
-@part_of_kernel
-def settle_before(run, number):
-    """The round that was asked last counts if another is asked now: a question may be asked again."""
-    state = floats(run)
-    if 0 < state[LAST] < number:
-        _settle(state)
-
-
-@part_of_kernel
-def state_next(run, k, number):
-    """Has copy k state the law of its next round; how many atoms it has."""
-    state, at = floats(run), HEAD + EACH * k
-    if state[at + ASKED] == 0:
-        state[at + BEGUN] = number
-    state[LAST], state[LAST_WHOSE] = number, k
-    return state_copy(run, k, int(state[at + ASKED]) + 1)
-
-
-@learn
-def _learn_copy(run, number, size, drawn, outcome):
-    state, k = floats(run), int(memo(run)[WHOSE])
-    if state[LAST] == number:
-        _settle(state)
-    state[HEAD + EACH * k + OPEN] -= 1
-    state[FREE] = min(state[FREE], k)
-    return tell_copy(run, size, drawn, outcome)
-
 
 #: the state of a whole: where the search for a free copy begins. Then of each copy the rounds asked, those open, and
 #: the round in which it began. Shared: the rounds that a copy plays and the copies that have open questions, at most.
 #: Shared too: how many copies there are, and of Separate their streams. The note begins with the copy that plays and
 #: its number of the round.
 FREE_FROM, WHOLE = range(2)
+ASKED, OPEN, BEGUN, EACH = range(4)
 ROUNDS_OF, MOST_OPEN, MANY, SHARED_OF = range(4)
 COPY, NUMBER_OF, STREAM = range(3)
 
 
-class Copies2(new.Forecaster):
+class Copies(steps.Forecaster):
     """A forecaster that plays by copies of another, its parts, of which more can be begun.
 
     `begun(*names)` is a copy with a stream of these names; `wanted(coming, copies)` are the names of those to begin.
@@ -200,7 +103,9 @@ class Copies2(new.Forecaster):
         super().make_room(self.each(coming))
 
     def begin_copies(self, names: Sequence[tuple[str, ...]]) -> None:
-        """Begins copies with streams of these names."""
+        """Begins copies with streams of these names, those that are not there."""
+        known = set(self.names)
+        names = [path for path in names if path not in known]
         for path in names:
             part = self.begun(*path)
             if (part.size, part.note, part.needs, _grid_bytes(part)) != self.form:
@@ -233,27 +138,23 @@ def _stream_of(names: tuple[str, ...]) -> float:
     return float(names[0].split()[-1])
 
 
-def summed_certificates(player: Copies2, names: Sequence[str]) -> dict[str, Floats]:
+def summed_certificates(player: Copies, names: Sequence[str]) -> dict[str, Floats]:
     """Sums of the certificates of the copies that have been asked, in the order in which they began."""
     totals = {name: np.zeros(len(player.runs)) for name in names}
-    state = player.state[0, WHOLE:].reshape(-1, EACH)
-    for k in np.argsort(state[:, BEGUN], kind="stable").tolist():
-        if state[k, ASKED]:
+    copies = player.state[0, WHOLE:].reshape(-1, EACH)
+    for k in np.argsort(copies[:, BEGUN], kind="stable").tolist():
+        if copies[k, ASKED]:
             found = player.parts[k].certify(player.parts[k])
             for name in names:
                 totals[name] += found[name]
     return totals
 
 
-@new.kernel
+@kernel
 def first_free(run):
     """The first copy that has no open question and has not played all its rounds; −1 if too many are open."""
-    mine, share, slots, copies = (
-        new.state(run),
-        new.shared(run)[0],
-        new.shared(run)[1],
-        int(new.shared(run)[2]),
-    )
+    mine, given = state(run), shared(run)
+    share, slots, copies = given[ROUNDS_OF], given[MOST_OPEN], int(given[MANY])
     chosen, open, k = copies, 0, int(mine[FREE_FROM])
     while k < copies and (chosen == copies or slots < np.inf):
         at = WHOLE + EACH * k
@@ -267,10 +168,10 @@ def first_free(run):
     return chosen if chosen < copies and open < slots else -1
 
 
-@new.kernel
+@kernel
 def of_stream(run):
     """The copy of the stream of the question; −1 for none."""
-    given, stream = new.shared(run), new.note(run)[STREAM]
+    given, stream = shared(run), note(run)[STREAM]
     for k in range(int(given[MANY])):
         if given[SHARED_OF + k] == stream:
             return k
@@ -281,11 +182,11 @@ def of_stream(run):
 def copy_steps(choose: Any, first: int, say_one: Any, learn_one: Any, draw_one: Any, side_one: Any) -> Any:
     """The steps of a whole: those of the copy that `choose` takes, with its own note from place `first` on."""
 
-    @new.kernel
+    @kernel
     def begin_round(run, number):
         k = choose(run)
         if k >= 0:
-            mine, noted, at = new.state(run), new.note(run), WHOLE + EACH * k
+            mine, noted, at = state(run), note(run), WHOLE + EACH * k
             if mine[at + ASKED] == 0:
                 mine[at + BEGUN] = number
             mine[at + ASKED] += 1
@@ -293,27 +194,27 @@ def copy_steps(choose: Any, first: int, say_one: Any, learn_one: Any, draw_one: 
             noted[COPY], noted[NUMBER_OF] = k, mine[at + ASKED]
         return k
 
-    def say(run: new.Run, number: int) -> int:
+    def say(run: Run, number: int) -> int:
         k = begin_round(run, number)
         if k < 0:
             return 0
-        return say_one(new.inner(run, k, first, 0), int(new.note(run)[NUMBER_OF]))
+        return say_one(inner(run, k, first, 0), int(note(run)[NUMBER_OF]))
 
-    def draw(run: new.Run, u: float, number: int) -> float:
+    def draw(run: Run, u: float, number: int) -> float:
         k = begin_round(run, number)
         if k < 0:
             return np.nan
-        return draw_one(new.inner(run, k, first, 0), u, int(new.note(run)[NUMBER_OF]))
+        return draw_one(inner(run, k, first, 0), u, int(note(run)[NUMBER_OF]))
 
-    def side(run: new.Run, number: int) -> float:
-        noted = new.note(run)
-        return side_one(new.inner(run, int(noted[COPY]), first, 0), int(noted[NUMBER_OF]))
+    def side(run: Run, number: int) -> float:
+        noted = note(run)
+        return side_one(inner(run, int(noted[COPY]), first, 0), int(noted[NUMBER_OF]))
 
-    def learn(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-        mine, k, own = new.state(run), int(new.note(run)[COPY]), int(new.note(run)[NUMBER_OF])
+    def learn(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+        mine, k, own = state(run), int(note(run)[COPY]), int(note(run)[NUMBER_OF])
         mine[WHOLE + EACH * k + OPEN] -= 1
         mine[FREE_FROM] = min(mine[FREE_FROM], k)
-        return learn_one(new.inner(run, k, first, 0), place, forecast, outcome, own)
+        return learn_one(inner(run, k, first, 0), place, forecast, outcome, own)
 
     return say, learn, draw if draw_one is not None else None, side if side_one is not None else None
 
@@ -377,18 +278,7 @@ class Delayed(OfCopies):
     def steps_at(self, horizon: int) -> int | None:
         return self.of.steps_at(self._share(horizon))
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        share, slots = self._share(horizon), self.slots
-        first = ("slot 0", "copy 0")
-        if slots is None:
-            return self._of_copies(share, stream, first, _state_free, _prepare_free, [math.inf, math.inf])
-        refusal = (
-            f"has an open question in each of its {slots} slots and is asked another",
-            f"at most {slots} open at once; raise `slots`, or leave it out",
-        )
-        return self._of_copies(share, stream, first, _state_free, _prepare_free, [share, slots], refusal)
-
-    def begin(self, horizon: int, stream: Stream) -> Copies2:
+    def start(self, horizon: int, stream: Stream) -> Copies:
         share, slots, refusal = math.inf, math.inf, None
         if self.slots is not None:
             share, slots = float(self._share(horizon)), float(self.slots)
@@ -396,9 +286,9 @@ class Delayed(OfCopies):
                 f"has an open question in each of its {self.slots} slots and is asked another",
                 f"at most {self.slots} open at once; raise `slots`, or leave it out",
             )
-        begun = partial(_copy2, self.of, self._share(horizon), stream)
+        begun = partial(begun_copy, self.of, self._share(horizon), stream)
         wanted = partial(_slots_wanted, share, slots)
-        return Copies2(
+        return Copies(
             begun("slot 0", "copy 0"), begun, wanted, lambda coming: coming._replace(open=1), first_free, {},
             [share, slots], sorted(self.certifies), refusal,
         )  # fmt: skip
@@ -441,42 +331,6 @@ class Delayed(OfCopies):
         )  # fmt: skip
 
 
-@law
-def _state_free(run, number):
-    """Has the first copy state the law that has no open question and has not played all its rounds."""
-    settle_before(run, number)
-    state, (share, slots) = floats(run), shared(run)
-    copies, open = (len(state) - HEAD) // EACH, 0
-    chosen, k = copies, int(state[FREE])
-    while k < copies and (chosen == copies or slots < np.inf):
-        at = HEAD + EACH * k
-        if state[at + OPEN] != 0:
-            open += 1
-        elif chosen == copies and state[at + ASKED] < share:
-            chosen = k
-        k += 1
-    if slots == np.inf:
-        state[FREE] = chosen
-    return state_next(run, chosen, number) if chosen < copies and open < slots else 0
-
-
-def _prepare_free(memory: Any, asked: int, open: int, streams: Mapping[int, int]) -> None:
-    """Begins the copies that will be needed, and some more where there are many, as all are linked again."""
-    count, (share, slots), state = len(memory.players), memory.shared, memory.floats[0]
-    # Copies that have an open question, or may have when another is asked; the same in all runs.
-    now = int(np.count_nonzero(state[HEAD + OPEN :: EACH]) + (state[LAST] > 0))
-    # Those that have played their rounds, or may have before the last of these questions.
-    played = int(np.count_nonzero(state[HEAD + ASKED :: EACH] + asked >= share)) + int(asked // share)
-    needed = min(now + open + played, 2 * slots)
-    if needed > count:
-        # A few that are never more are begun at once, so that the state does not grow.
-        few = FEW if slots < math.inf else 0
-        most = int(min(max(needed, count + count // 4, few), 2 * slots))
-        memory.add(*((f"slot {k}", "copy 0") for k in range(count, most)))
-    # No copy has two open questions.
-    prepare_parts(memory, asked, 1, dict.fromkeys(streams, 1))
-
-
 @dataclass(frozen=True)
 class Separate(OfCopies):
     """A copy of a forecaster for each stream of questions, which plays the rounds of its stream and no others.
@@ -503,45 +357,15 @@ class Separate(OfCopies):
     def steps_at(self, horizon: int) -> int | None:
         return self.of.steps_at(horizon)
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        shared = [sorted(self.needs).index("stream")]
-        return self._of_copies(horizon, stream, ["stream 0"], _state_own, _prepare_own, shared)
-
-    def begin(self, horizon: int, stream: Stream) -> Copies2:
-        begun, names = partial(_copy2, self.of, horizon, stream), set[int]()
+    def start(self, horizon: int, stream: Stream) -> Copies:
+        begun, names = partial(begun_copy, self.of, horizon, stream), set[int]()
 
         def wanted(coming: Any, count: int) -> list[tuple[str, ...]]:
             new = [k for k in coming.streams if k not in names]
             names.update(new)
             return [(f"stream {k}",) for k in new]
 
-        return Copies2(
+        return Copies(
             begun("stream 0"), begun, wanted, lambda coming: coming, of_stream, {STREAM: "stream"},
             [math.inf, math.inf], sorted(self.certifies),
         )  # fmt: skip
-
-
-@law
-def _state_own(run, number):
-    """Has the copy of the stream state the law; copies are listed in the order of the streams."""
-    settle_before(run, number)
-    known, stream = shared(run)[1:], context(run)[int(shared(run)[0])]
-    streams, copies = known[: len(known) // 2], known[len(known) // 2 :]
-    i = first_above(streams, stream) - 1
-    return state_next(run, int(copies[i]), number) if i >= 0 and streams[i] == stream else 0
-
-
-def _prepare_own(memory: Any, asked: int, open: int, streams: Mapping[int, int]) -> None:
-    """Begins the copies of streams that were not there before."""
-    at, *known = memory.shared.tolist()
-    count = len(known) // 2
-    copies = dict(zip(map(int, known[:count]), map(int, known[count:]), strict=True))
-    new = [stream for stream in streams if stream not in copies]
-    if new:
-        if max(map(abs, new)) > 2**53:
-            raise Unplayable(f"is asked a question of stream {max(new, key=abs)}", "a number up to 2^53")
-        memory.add(*((f"stream {stream}",) for stream in new))
-        copies |= {stream: count + i for i, stream in enumerate(new)}
-        memory.shared = np.array([at, *sorted(copies), *(copies[stream] for stream in sorted(copies))])
-    for stream, most in streams.items():
-        memory.players[copies[stream]].prepare(asked, most, {stream: most})

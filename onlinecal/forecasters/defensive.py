@@ -6,19 +6,17 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee, Sight, through
 from onlinecal.core.specification import allow, number, word
 from onlinecal.core.strategy import parameters
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
+from onlinecal.engine2 import steps
+from onlinecal.engine2.steps import Run, kernel, shared, state
 from onlinecal.forecasters import _blocks
-from onlinecal.forecasters._laplace import Tree, laplace_learn, laplace_root, make_room, note_open, raise_norm
 from onlinecal.forecasters.base import Forecaster
-from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights, learn, shared
+from onlinecal.forecasters.baselines import write_value
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ class DefensiveForecasting(Forecaster):
     r"""K29*: plays a root of the kernel sum of its past errors, so that no outcome raises their norm much.
 
     S(p) = Σ_{s<t} K(p, p_s)(y_s − p_s) + ½(1 − 2p) K(p, p). The forecast is 0 if S(0) ≤ 0, else 1 if S(1) ≥ 0, else a
-    root of S, exact to rounding. The Laplace kernel is K(u, v) = exp(−|u − v|/scale). Past points are leaves of a tree
+    root of S, exact to rounding. The Laplace kernel is K(u, v) = exp(−|u − v|/scale). Past points are sorted, in blocks
     with sums from both sides. The Gaussian kernel is exp(−((u − v)/scale)²): the sum is a power series about ½ with a
     remainder below rounding.
 
@@ -37,8 +35,8 @@ class DefensiveForecasting(Forecaster):
     b open at once, the one being asked included, this is at most √((1/4 + 2(b − 1))T). The certificate has these terms.
     Proof: docs/proofs.md.
 
-    Information: Laplace: O(log t) time a round, and 45 to 64 bytes a round and run. Beyond the room set aside the tree
-    is moved, and takes twice as much meanwhile. Gaussian: O(terms) time and memory, 18 terms at scale 1.
+    Information: Laplace: O(√t) time a round, and 48 to 96 bytes a round and run. Beyond the room set aside the blocks
+    are moved, and take twice as much meanwhile. Gaussian: O(terms) time and memory, 18 terms at scale 1.
 
     Source: Vovk, Takemura and Shafer 2005, "Defensive forecasting", algorithm K29*. Deviations: 0 where S(0) ≤ 0 and 1
     where S(1) ≥ 0. The proof needs S(p)(y − p) ≤ 0 for both y, which that gives, and the choice is unique.
@@ -53,8 +51,8 @@ class DefensiveForecasting(Forecaster):
 
     certifies: ClassVar[frozenset[str]] = frozenset({"kernel_ce_certificate"})
     deterministic, needs_horizon, safe_under_delay = True, False, True
-    version: ClassVar[int] = 3
-    unit_bytes: ClassVar[float] = 80.0
+    version: ClassVar[int] = 4
+    unit_bytes: ClassVar[float] = 96.0
     allowed = allow(kernel=word("laplace", "gaussian"), scale=number(0.05, 100.0))
 
     kernel: Literal["laplace", "gaussian"] = "laplace"
@@ -64,25 +62,17 @@ class DefensiveForecasting(Forecaster):
     def memory(self) -> str | None:  # type: ignore[override]
         return "O(t)" if self.kernel == "laplace" else "O(1 + 1/scale^2)"
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
         scale = float(self.scale)
         if self.kernel == "laplace":
-            return CompiledForecaster(
-                laplace_root, laplace_learn, Tree(scale, horizon), size=1,
-                certificates=_certificate, reserve=make_room,
-            )  # fmt: skip
-        memory = Memory(ints=1, floats=1 + _terms(scale), shared=[scale], memo=1)
-        return CompiledForecaster(_gaussian_root, _gaussian_learn, memory, size=1, certificates=_certificate)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        scale = float(self.scale)
-        if self.kernel == "laplace":
-            return new.Forecaster(
+            return steps.Forecaster(
                 _blocks.say_root, _blocks.learn_point, _blocks.empty_blocks(), [scale, math.exp(-1.0 / scale)],
                 note=1, grows=_blocks.numbers_for, certificates=certificate,
             )  # fmt: skip
         state = [0.0] * (COEFFICIENTS + _terms(scale))
-        return new.Forecaster(say_series_root, learn_terms, state, [scale], note=1, certificates=certificate)
+        return steps.Forecaster(
+            say_series_root, learn_terms, state, [scale], note=1, certificates=certificate
+        )
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -101,12 +91,7 @@ class DefensiveForecasting(Forecaster):
         return (own,) if changed else (own, through(own, "smooth_ce"))
 
 
-def _certificate(memory: Memory) -> dict[str, Floats]:
-    """The root of what the squared norm is at most: the first number of either state."""
-    return {"kernel_ce_certificate": np.sqrt(memory.floats[:, 0])}
-
-
-def certificate(player: new.Forecaster) -> dict[str, Floats]:
+def certificate(player: steps.Forecaster) -> dict[str, Floats]:
     """The root of what the squared norm is at most: the first number of either state."""
     return {"kernel_ce_certificate": np.sqrt(player.state[:, _blocks.NORM])}
 
@@ -121,22 +106,11 @@ def _terms(scale: float) -> int:
     return terms
 
 
-@kernel
-def _series(p, c, scale):
-    """S(p) from its coefficients, by Horner's rule."""
-    x = p - 0.5
-    z = x * math.sqrt(2.0) / scale
-    total = 0.0
-    for k in range(len(c) - 1, -1, -1):
-        total = total * z + c[k]
-    return math.exp(-(x * x) / (scale * scale)) * total + 0.5 - p
-
-
 #: where the coefficients of S begin in the state, behind NORM and TOLD
 COEFFICIENTS = 2
 
 
-@new.kernel
+@kernel
 def series(p, c, scale):
     """S(p) from its coefficients, by Horner's rule."""
     x = p - 0.5
@@ -147,14 +121,13 @@ def series(p, c, scale):
     return math.exp(-(x * x) / (scale * scale)) * total + 0.5 - p
 
 
-def say_series_root(run: new.Run, number: int) -> int:
+def say_series_root(run: Run, number: int) -> int:
+    """The state is a bound on the squared norm of the errors, the rounds told, and the coefficients of S."""
     _blocks.note_open(run, number)
-    values, weights = new.law(run)
-    values[0], weights[0] = series_root(new.state(run)[COEFFICIENTS:], new.shared(run)[0]), 1.0
-    return 1
+    return write_value(run, series_root(state(run)[COEFFICIENTS:], shared(run)[0]))
 
 
-@new.kernel
+@kernel
 def series_root(c, scale):
     """0 if S(0) ≤ 0, else 1 if S(1) ≥ 0, else a root of S."""
     low, high = 0.0, 1.0
@@ -181,60 +154,12 @@ def series_root(c, scale):
     return p
 
 
-def learn_terms(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    c, scale, x = new.state(run)[COEFFICIENTS:], new.shared(run)[0], forecast - 0.5
+def learn_terms(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    c, scale, x = state(run)[COEFFICIENTS:], shared(run)[0], forecast - 0.5
     _blocks.raise_norm(run, forecast, outcome - forecast)
     z = x * math.sqrt(2.0) / scale
     term = (outcome - forecast) * math.exp(-(x * x) / (scale * scale))
     for k in range(len(c)):
         c[k] += term
         term *= z / (k + 1)
-    return 0
-
-
-@law
-def _gaussian_root(run, number):
-    """The state is a bound of the squared norm, the coefficients of S, and the number of rounds told."""
-    note_open(run, number)
-    law_values(run)[0] = _series_root(floats(run)[1:], shared(run)[0])
-    law_weights(run)[0] = 1.0
-    return 1
-
-
-@kernel
-def _series_root(c, scale):
-    low, high = 0.0, 1.0
-    at_low, at_high = _series(low, c, scale), _series(high, c, scale)
-    if at_low <= 0.0:
-        return 0.0
-    if at_high >= 0.0:
-        return 1.0
-    # False position with the Illinois weight, which keeps both ends moving; bisection every fourth step.
-    p = 0.5
-    for step in range(200):
-        p = 0.5 * (low + high) if step % 4 == 3 else low + (high - low) * at_low / (at_low - at_high)
-        if not low < p < high:
-            p = 0.5 * (low + high)
-            if not low < p < high:
-                break
-        value = _series(p, c, scale)
-        if value > 0.0:
-            low, at_low, at_high = p, value, 0.5 * at_high
-        elif value < 0.0:
-            high, at_high, at_low = p, value, 0.5 * at_low
-        else:
-            break
-    return p
-
-
-@learn
-def _gaussian_learn(run, number, size, drawn, outcome):
-    state, scale, p = floats(run), shared(run)[0], law_values(run)[drawn]
-    raise_norm(run, p, outcome - p)
-    x = p - 0.5
-    z = x * math.sqrt(2.0) / scale
-    term = (outcome - p) * math.exp(-(x * x) / (scale * scale))
-    for k in range(1, len(state)):
-        state[k] += term
-        term *= z / k
     return 0

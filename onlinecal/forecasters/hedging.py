@@ -10,49 +10,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinecal.core._compile import index, kernel, part_of_kernel
 from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee, Sight, through
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
+from onlinecal.engine2 import steps
+from onlinecal.engine2.steps import Run, kernel, shared, state
 from onlinecal.forecasters.base import OnGrid, biases, grid_of
-from onlinecal.forecasters.baselines import state_pair, write_pair
-from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn
+from onlinecal.forecasters.baselines import write_pair, write_value
 
 
 def _no_bias(m: int) -> list[int]:
-    """All biases of a grid of m steps, 0 at first, and the point where `pair` finds them then."""
+    """All biases of a grid of m steps, 0 at first, and the point where `pair_of` finds them then."""
     return [0] * (m + 1) + [m // 2]
-
-
-@kernel
-def pair(bias):
-    """A point i with bias[i] ≥ 0 ≥ bias[i + 1], for one run; a game starts in the middle of the grid."""
-    low, high = 0, len(bias) - 1
-    while high - low > 1:
-        middle = (low + high) >> 1
-        b = bias[middle]
-        if b > 0:
-            low = middle
-        elif b < 0:
-            high = middle
-        elif bias[middle + 1] <= 0:
-            return middle
-        else:
-            low = middle + 1
-    return low
-
-
-@part_of_kernel
-def _add(state, points, i, amount):
-    """Adds to the bias of a point and returns it; keeps the pair, which depends on signs alone."""
-    old = state[index(i)]
-    new = state[index(i)] = old + amount
-    if (old > 0) != (new > 0) or (old < 0) != (new < 0):
-        state[points] = pair(state[:points])
-    return new
 
 
 @dataclass(frozen=True)
@@ -79,13 +49,9 @@ class ForecastHedging(OnGrid):
 
     m: int | str = "T^(1/3)"
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
         m = self.steps_at(horizon)
-        return CompiledForecaster(_hedge, _learn, Memory(ints=_no_bias(m)), size=2, grid=grid_of(m))
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        m = self.steps_at(horizon)
-        return new.Forecaster(hedge, learn_bias, _no_bias(m), [m], size=2, grid=grid_of(m))
+        return steps.Forecaster(hedge, learn_bias, _no_bias(m), [m], size=2, grid=grid_of(m))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -120,7 +86,7 @@ def _best_c(horizon: float, m: int) -> float:
     return math.sqrt(0.5) * (1.0 + math.sqrt(1.0 + horizon * (m + 2.0) / (2.0 * m * (m + 1.0))))
 
 
-@new.kernel
+@kernel
 def pair_of(bias, m):
     """A point i with bias[i] ≥ 0 ≥ bias[i + 1], for one run; a game starts in the middle of the grid."""
     low, high = 0, m
@@ -138,7 +104,7 @@ def pair_of(bias, m):
     return low
 
 
-@new.kernel
+@kernel
 def add_bias(bias, m, i, amount):
     """Adds to m·E_i and returns it; keeps the pair, which depends on signs alone, in bias[m + 1]."""
     old = bias[i]
@@ -148,41 +114,24 @@ def add_bias(bias, m, i, amount):
     return now
 
 
-@new.kernel
+@kernel
 def point_of(forecast, m):
     """The place of a forecast on the grid of m steps."""
     return int(forecast * m + 0.5)
 
 
-def hedge(run: new.Run, number: int) -> int:
-    """The state is m·E_0, …, m·E_m, and the pair that it plays."""
-    bias, m = new.state(run), int(new.shared(run)[0])
+def hedge(run: Run, number: int) -> int:
+    """The state is m·E_0, …, m·E_m, and the pair that it plays; shared is m."""
+    bias, m = state(run), int(shared(run)[0])
     i = int(bias[m + 1])
     a, b = bias[i], -bias[i + 1]
     return write_pair(run, m, i, 0.5 if a + b == 0 else b / (a + b))
 
 
-def learn_bias(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    m = int(new.shared(run)[0])
+def learn_bias(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    m = int(shared(run)[0])
     i = point_of(forecast, m)
-    add_bias(new.state(run), m, i, m * outcome - i)
-    return 0
-
-
-@law
-def _hedge(run, number):
-    """Also the pair that it plays."""
-    state = ints(run)
-    i = state[len(state) - 1]
-    a, b = state[index(i)], -state[index(i + 1)]
-    return state_pair(run, i, 0.5 if a + b == 0 else b / (a + b))
-
-
-@learn
-def _learn(run, number, size, drawn, outcome):
-    state, i = ints(run), law_atoms(run)[index(drawn)]
-    points = len(state) - 1
-    _add(state, points, i, (points - 1) * outcome - i)
+    add_bias(state(run), m, i, m * outcome - i)
     return 0
 
 
@@ -212,17 +161,11 @@ class CDLMinimiser(OnGrid):
 
     m: int | str = "T^(1/2)"
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
         m = self.steps_at(horizon)
-        unplayed = [1.0 / 3.0, 0.0]  # `weight` of no bias after no round
-        memory = Memory(ints=_no_bias(m) + [0] * (m + 1), floats=unplayed * (m + 1) + [1.0 / m])
-        return CompiledForecaster(_hedge_anytime, _learn_and_count, memory, size=2, grid=grid_of(m))
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        m = self.steps_at(horizon)
-        unplayed = [1.0 / 3.0, 0.0, 0.0]  # `weight` of no bias after no round, and no rounds
+        unplayed = [1.0 / 3.0, 0.0, 0.0]  # as `learn_and_count` leaves no bias after no round
         state = _no_bias(m) + unplayed * (m + 1)
-        return new.Forecaster(hedge_anytime, learn_and_count, state, [m, 1.0 / m], size=2, grid=grid_of(m))
+        return steps.Forecaster(hedge_anytime, learn_and_count, state, [m, 1.0 / m], size=2, grid=grid_of(m))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -269,40 +212,19 @@ def growth_of_play(n: int, m: int) -> float:
     return math.exp(x * x) * (1.0 - x * x + rho * x) / (3.0 * n)
 
 
-@kernel
-def _sinh(x):
-    """sinh for 0 ≤ x < 2/3, which |E| ≤ n keeps it below: Taylor's series, with a remainder under rounding there."""
-    y = x * x
-    tail = 1 / 362880 + y * (1 / 39916800 + y * (1 / 6227020800 + y * (1 / 1307674368000)))
-    return x * (1.0 + y * (1 / 6 + y * (1 / 120 + y * (1 / 5040 + y * tail))))
+def hedge_anytime(run: Run, number: int) -> int:
+    """The state is m·E_0, …, m·E_m, the pair, and of each point an exponent, a sinh, and its rounds n.
 
-
-@kernel
-def weight(e, s):
-    """The weight |h| = exp(x) sinh(2|E|s) of a bias E for s = 1/(3(n + 1)): x = (E² + 1)s, and the sinh."""
-    return (e * e + 1.0) * s, _sinh(2.0 * abs(e) * s)
-
-
-@kernel
-def share_of_low(x_low, sinh_low, x_high, sinh_high):
-    """|h_{i+1}| / (|h_i| + |h_{i+1}|) for what `weight` says of both; one half where both are 0."""
-    # The two weights without the exponential of the second. That of the first may become infinite, and the share 0.
-    # Where E_i = 0 it cannot.
-    left = math.exp(x_low - x_high) * sinh_low
-    total = left + sinh_high
-    return 0.5 if total == 0.0 else sinh_high / total
-
-
-def hedge_anytime(run: new.Run, number: int) -> int:
-    """Behind the pair the state has, for each point, what `weight` is of its bias, and its rounds."""
-    mine, m = new.state(run), int(new.shared(run)[0])
+    The h of a point is exp((E² + 1)/(3(n + 1))) · sinh(2|E|/(3(n + 1))).
+    """
+    mine, m = state(run), int(shared(run)[0])
     i = int(mine[m + 1])
     low, high = m + 2 + 3 * i, m + 5 + 3 * i
     left, right = math.exp(mine[low] - mine[high]) * mine[low + 1], mine[high + 1]
     return write_pair(run, m, i, 0.5 if left + right == 0.0 else right / (left + right))
 
 
-@new.kernel
+@kernel
 def short_sinh(x):
     """sinh for 0 ≤ x < 2/3, which |E| ≤ n keeps it below: Taylor's series, with a remainder under rounding there."""
     y = x * x
@@ -310,37 +232,14 @@ def short_sinh(x):
     return x * (1.0 + y * (1 / 6 + y * (1 / 120 + y * (1 / 5040 + y * tail))))
 
 
-def learn_and_count(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    mine, m = new.state(run), int(new.shared(run)[0])
+def learn_and_count(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    mine, m = state(run), int(shared(run)[0])
     i = point_of(forecast, m)
-    bias = new.shared(run)[1] * add_bias(mine, m, i, m * outcome - i)
+    bias = shared(run)[1] * add_bias(mine, m, i, m * outcome - i)
     at = m + 2 + 3 * i
     mine[at + 2] += 1
     s = 1.0 / (3.0 * (mine[at + 2] + 1))
     mine[at], mine[at + 1] = (bias * bias + 1.0) * s, short_sinh(2.0 * abs(bias) * s)
-    return 0
-
-
-@law
-def _hedge_anytime(run, number):
-    """Also the pair that it plays; n_0, …, n_m; and what `weight` is for each bias, then 1/m."""
-    weights = floats(run)
-    i = ints(run)[index(len(weights) >> 1)]
-    low, high = 2 * i, 2 * i + 2
-    share = share_of_low(
-        weights[index(low)], weights[index(low + 1)], weights[index(high)], weights[index(high + 1)]
-    )
-    return state_pair(run, i, share)
-
-
-@learn
-def _learn_and_count(run, number, size, drawn, outcome):
-    state, weights, i = ints(run), floats(run), law_atoms(run)[index(drawn)]
-    points = len(weights) >> 1
-    bias = weights[index(2 * points)] * _add(state, points, i, (points - 1) * outcome - i)
-    rounds = state[index(points + 1 + i)] + 1
-    state[index(points + 1 + i)] = rounds
-    weights[index(2 * i)], weights[index(2 * i + 1)] = weight(bias, 1.0 / (3.0 * (rounds + 1)))
     return 0
 
 
@@ -371,16 +270,9 @@ class AlmostOneStepAhead(OnGrid):
 
     m: int | str = "T^(1/2)"
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
         m = self.steps_at(horizon)
-        memory = Memory(ints=m + 2)
-        return CompiledForecaster(
-            _play_low, _imagine, memory, size=1, grid=grid_of(m), certificates=_distance_certificate
-        )
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        m = self.steps_at(horizon)
-        return new.Forecaster(
+        return steps.Forecaster(
             play_low, imagine, [0] * (m + 2), [m], grid=grid_of(m), certificates=distance_certificate
         )
 
@@ -408,49 +300,23 @@ class AlmostOneStepAhead(OnGrid):
         return own, through(own, "smooth_ce")
 
 
-def _distance_certificate(memory: Memory) -> dict[str, Floats]:
-    """Σ|p − p̃| + Σ|E_i| for each run: moving p to p̃ and p̃ to its conditional means costs that much."""
-    bias, apart = memory.ints[:, :-1], memory.ints[:, -1]
-    return {"distance_certificate": (apart + np.abs(bias).sum(axis=1)) / (bias.shape[1] - 1)}
-
-
-def distance_certificate(player: new.Forecaster) -> dict[str, Floats]:
+def distance_certificate(player: steps.Forecaster) -> dict[str, Floats]:
     """Σ|p − p̃| + Σ|E_i| for each run: moving p to p̃ and p̃ to its conditional means costs that much."""
     bias, apart = player.state[:, :-1], player.state[:, -1]
     return {"distance_certificate": (apart + np.abs(bias).sum(axis=1)) / (bias.shape[1] - 1)}
 
 
-def play_low(run: new.Run, number: int) -> int:
-    """The biases are the imagined player's; behind them m·Σ|p − p̃|."""
-    values, weights = new.law(run)
-    m = int(new.shared(run)[0])
-    values[0], weights[0] = pair_of(new.state(run), m) / m, 1.0
-    return 1
+def play_low(run: Run, number: int) -> int:
+    """The state is m·E_0, …, m·E_m of the imagined player, and m·Σ|p − p̃|."""
+    m = int(shared(run)[0])
+    return write_value(run, pair_of(state(run), m) / m)
 
 
-def imagine(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    bias, m = new.state(run), int(new.shared(run)[0])
+def imagine(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    bias, m = state(run), int(shared(run)[0])
     i = point_of(forecast, m) + outcome
     if i > m:  # never forecast by this player
         return -1
     bias[i] += m * outcome - i
     bias[m + 1] += outcome
-    return 0
-
-
-@law
-def _play_low(run, number):
-    """The biases are the imagined player's; also m·Σ|p − p̃|."""
-    law_atoms(run)[0], law_weights(run)[0] = pair(ints(run)[:-1]), 1.0
-    return 1
-
-
-@learn
-def _imagine(run, number, size, drawn, outcome):
-    state = ints(run)
-    m, i = len(state) - 2, law_atoms(run)[drawn] + outcome
-    if i > m:  # never forecast by this player
-        return -1
-    state[i] += m * outcome - i
-    state[m + 1] += outcome
     return 0

@@ -10,26 +10,17 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column
 from onlinecal.core.expressions import grid_steps
 from onlinecal.core.guarantee import Guarantee, Sight, log
 from onlinecal.core.specification import STEPS, allow, word
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
-from onlinecal.forecasters._stationary import (
-    TINY,
-    count_regrets,
-    pairwise_player,
-    state_either,
-    state_stationary,
-    whole,
-)
+from onlinecal.engine2 import steps
+from onlinecal.engine2.steps import Run, kernel, law, note, shared, state
 from onlinecal.forecasters.base import InSteps, OnGrid, grid_of
+from onlinecal.forecasters.baselines import write_value
 from onlinecal.forecasters.hedging import point_of
-from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn, scratch, shared
 
 
 @dataclass(frozen=True)
@@ -44,8 +35,8 @@ class FosterVohra(OnGrid):
     natures that see the law. Proof: docs/proofs.md. With ``swaps="all"`` the same argument gives T/(2m) + (m/2)√(m(m +
     1)T), which is T^{5/6} at best: none is stated.
 
-    Information: 2(m + 1) counters a run. With ``swaps="next"`` mostly a few steps a round. With ``swaps="all"`` 2(m
-    + 1)² floats a run, O(m²) steps a round, and O(m³) when an unlikely point is played.
+    Information: 2(m + 1) counters a run. With ``swaps="next"`` mostly a few steps a round. With ``swaps="all"`` a round
+    takes O(k³) steps and room for k² numbers, where the point played last leads to k points.
 
     Source: Foster and Vohra 1998, "Asymptotic calibration", with ``swaps="all"``. Foster 1999, "A proof of calibration
     via Blackwell's approachability theorem", for a mixture of two neighbours. Deviations: the default takes the
@@ -60,30 +51,19 @@ class FosterVohra(OnGrid):
         against the neighbours means no regret at all.
     """
 
-    deterministic, safe_under_delay = False, True
-    version: ClassVar[int] = 2
+    deterministic, safe_under_delay, memory = False, True, "O(m)"
+    version: ClassVar[int] = 3
     allowed = allow(m=STEPS, swaps=word("next", "all"))
 
     m: int | str = "T^(1/3)"
     swaps: Literal["next", "all"] = "next"
 
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        return "O(m^2)" if self.swaps == "all" else "O(m)"
-
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
         m = self.steps_at(horizon)
+        grid, first = grid_of(m), [m // 2] + [0] * (2 * m + 2)
         if self.swaps == "all":
-            return pairwise_player(m)
-        memory = Memory(ints=[m // 2] + [0] * (2 * m + 2))
-        return CompiledForecaster(_state_neighbours, _count, memory, size=2, grid=grid_of(m))
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        m = self.steps_at(horizon)
-        grid, state = grid_of(m), [m // 2] + [0] * (2 * m + 2)
-        if self.swaps == "all":
-            return new.Forecaster(without_regret, count_errors, state, grid, size=m + 1, grid=grid)
-        return new.Forecaster(between_neighbours, count_errors, state, grid, size=2, grid=grid)
+            return steps.Forecaster(without_regret, count_errors, first, grid, size=m + 1, grid=grid)
+        return steps.Forecaster(between_neighbours, count_errors, first, grid, size=2, grid=grid)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -110,36 +90,40 @@ class FosterVohra(OnGrid):
         )
 
 
-# The state of these players is the point that was played last, then all m·E_i and all n_i. The grid is shared.
-
-
-@new.kernel
+@kernel
 def errors_of(run):
-    """The point that was played last, all m·E_i, and all n_i."""
-    mine, points = new.state(run), len(new.shared(run))
+    """The state: the point that was played last, all m·E_i, and all n_i. The grid is shared."""
+    mine, points = state(run), len(shared(run))
     return int(mine[0]), mine[1 : 1 + points], mine[1 + points :]
 
 
-def count_errors(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+def count_errors(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
     _, bias, rounds = errors_of(run)
     m = len(bias) - 1
     i = point_of(forecast, m)
-    new.state(run)[0] = i
+    state(run)[0] = i
     bias[i] += m * outcome - i
     rounds[i] += 1
     return 0
 
 
-@new.kernel
+@kernel
 def write_either(run, low, share, rest):
-    """The law with these weights on the point `low` and the next; atoms without weight come last."""
-    (values, weights), grid = new.law(run), new.shared(run)
-    k = 1 if share == 0.0 else 0
-    values[k], weights[k], values[1 - k], weights[1 - k] = grid[low], share, grid[low + 1], rest
+    """The law with these weights on the point `low` and the next; as a step's result."""
+    (values, weights), grid = law(run), shared(run)
+    values[0], weights[0], values[1], weights[1] = grid[low], share, grid[low + 1], rest
     return 2
 
 
-def between_neighbours(run: new.Run, number: int) -> int:
+@kernel
+def write_between(run, low, up, down, i):
+    """The law that these flows between the point `low` and the next leave as it is; that of point i without any."""
+    stay = 1.0 if i == low else 0.0
+    share = down / (up + down) if up + down > 0.0 else stay
+    return write_either(run, low, share, 1.0 - share)
+
+
+def between_neighbours(run: Run, number: int) -> int:
     """The matrix is a walk on the line, so a point or a pair is stationary."""
     i, bias, rounds = errors_of(run)
     low = i - int(bias[i] < 0 or i == len(bias) - 1)
@@ -154,20 +138,17 @@ def between_neighbours(run: new.Run, number: int) -> int:
             i, low = low, low - 1
         else:
             break
-    up, down = max(up, 0.0), max(down, 0.0)
-    stay = 1.0 if i == low else 0.0
-    share = down / (up + down) if up + down > 0 else stay
-    return write_either(run, low, share, 1.0 - share)
+    return write_between(run, low, max(up, 0.0), max(down, 0.0), i)
 
 
-@new.kernel
+@kernel
 def regret(bias, rounds, i, j):
     """R_ij in units of 1/m²."""
-    steps = float(j - i)
-    return steps * (2.0 * bias[i] - rounds[i] * steps)
+    far = float(j - i)
+    return far * (2.0 * bias[i] - rounds[i] * far)
 
 
-@new.kernel
+@kernel
 def regretted(bias, rounds, i):
     """How far the regrets of point i go, in steps: those in the direction of its bias with d · n < 2m|E|."""
     if abs(bias[i]) == 0.0:
@@ -176,7 +157,7 @@ def regretted(bias, rounds, i):
     return min(wide, len(bias) - 1 - i) if bias[i] > 0 else -min(wide, i)
 
 
-@new.kernel
+@kernel
 def reached_from(bias, rounds, i):
     """The first and the last of the points that i leads to, which are an interval."""
     low, high, down, up = i, i, i - 1, i
@@ -190,7 +171,7 @@ def reached_from(bias, rounds, i):
     return low, high
 
 
-def without_regret(run: new.Run, number: int) -> int:
+def without_regret(run: Run, number: int) -> int:
     i, bias, rounds = errors_of(run)
     # While only single steps are regretted, walk to a point without regret, or a pair that point at each other.
     step = regretted(bias, rounds, i)
@@ -199,8 +180,7 @@ def without_regret(run: new.Run, number: int) -> int:
         step = regretted(bias, rounds, i)
     low, high = reached_from(bias, rounds, i)
     if low == high:
-        share = 0.0 if low == len(bias) - 1 else 1.0
-        return write_either(run, min(low, len(bias) - 2), share, 1.0 - share)
+        return write_value(run, shared(run)[low])
     if high - low == 1:
         up, down = regret(bias, rounds, low, high), regret(bias, rounds, high, low)
         return write_either(run, low, down / (up + down), up / (up + down))
@@ -216,7 +196,7 @@ def without_regret(run: new.Run, number: int) -> int:
 LEAST, MOST = 1e-100, 1e200
 
 
-@new.kernel
+@kernel
 def stationary(flow):
     """The weights that the flows leave as they are, of a closed set that point 0 leads to. `flow` is used up."""
     # Elimination without subtraction (Grassmann, Taksar and Heyman 1985): every weight is right to nearly all digits. A
@@ -247,10 +227,10 @@ def stationary(flow):
     return share / total
 
 
-@new.kernel
+@kernel
 def write_stationary(run, flow, members):
     """The law of these points that `flow` leaves as it is, as a step's result. `flow` is used up."""
-    (values, weights), grid, share, size = new.law(run), new.shared(run), stationary(flow), 0
+    (values, weights), grid, share, size = law(run), shared(run), stationary(flow), 0
     for k in range(len(members)):
         if share[k] > 0.0:
             values[size], weights[size] = grid[members[k]], share[k]
@@ -258,57 +238,12 @@ def write_stationary(run, flow, members):
     return size
 
 
-@law
-def _state_neighbours(run, number):
-    """The point played last, m·E_i and n_i. The matrix is a walk on the line, so a point or a pair is stationary."""
-    state = ints(run)
-    points = len(state) // 2
-    i, bias, rounds = state[0], state[1 : 1 + points], state[1 + points :]
-    low = i - np.int64(bias[i] < 0 or i == points - 1)
-    # Regrets of low against high and of high against low, in units of 1/m². While the next point wants to go on in the
-    # same direction, walk to it.
-    while True:
-        high = low + 1
-        up, down = 2 * bias[low] - rounds[low], -2 * bias[high] - rounds[high]
-        if i == low and up > 0 and 2 * bias[high] > rounds[high]:
-            i = low = high
-        elif i == high and down > 0 and 2 * bias[low] + rounds[low] < 0:
-            i, low = low, low - 1
-        else:
-            break
-    up, down = max(up, 0), max(down, 0)
-    stay = 1.0 if i == low else 0.0
-    share = down / (up + down) if up + down > 0 else stay
-    return state_either(run, low, share, 1.0 - share)
-
-
-@learn
-def _count(run, number, size, drawn, outcome):
-    state, i = ints(run), law_atoms(run)[drawn]
-    points = len(state) // 2
-    state[0] = i
-    count_regrets(state[1 : 1 + points], state[1 + points :], i, outcome)
-    return 0
-
-
-def _of_learners(grid: Floats, even: bool) -> CompiledForecaster:
+def of_learners(grid: Floats, even: bool) -> steps.Forecaster:
     """A player with a learner at each point of a grid, even or not, which begins in the middle."""
-    points, shared = len(grid), () if even else grid
-    memory = Memory(
-        ints=[(points - even) // 2] + [-1] * points,
-        floats=3 * points,
-        shared=shared,
-        scratch=points * points + 2 * points,
-    )
-    return CompiledForecaster(_state_wishes, _learn_wishes, memory, size=max(2, points), grid=grid)
-
-
-def of_learners(grid: Floats, even: bool) -> new.Forecaster:
-    """A player with a learner at each point of a grid, even or not, which begins in the middle."""
-    points = size = len(grid)
-    state = [(points - even) // 2] + [0] * (3 * points)
-    return new.Forecaster(
-        where_wishes_lead, learn_wishes, state, grid, size=size, grid=grid, note=1 + 2 * size
+    points = len(grid)
+    first = [(points - even) // 2] + [0] * (3 * points)
+    return steps.Forecaster(
+        where_wishes_lead, learn_wishes, first, grid, size=points, grid=grid, note=1 + 2 * points
     )
 
 
@@ -338,10 +273,7 @@ class BlumMansour(OnGrid):
 
     m: int | str = "T^(1/3)"
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        return _of_learners(grid_of(self.steps_at(horizon)), True)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
         return of_learners(grid_of(self.steps_at(horizon)), True)
 
     @property
@@ -377,10 +309,7 @@ class BlumMansourLog(InSteps):
 
     m: int | str = "T^(1/3)"
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        return _of_learners(sine_grid(grid_steps("m", self.m, horizon)), False)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
         return of_learners(sine_grid(grid_steps("m", self.m, horizon)), False)
 
 
@@ -390,40 +319,41 @@ def sine_grid(m: int) -> Floats:
     return grid
 
 
-@new.kernel
+@kernel
 def learners_of(run):
-    """Of each point's learner its weight, its bias times m, and how many steps from its point it wants to be."""
-    mine, points = new.state(run)[1:], len(new.shared(run))
+    """Of each point's learner the weight, the bias times m, and how many steps from its point it wants to be."""
+    mine, points = state(run)[1:], len(shared(run))
     return mine[:points], mine[points : 2 * points], mine[2 * points :]
 
 
-def where_wishes_lead(run: new.Run, number: int) -> int:
-    """The state is the point that was played last, and the learners. The note is the law: its size, values, weights."""
-    pull, i = learners_of(run)[2], int(new.state(run)[0])
+def where_wishes_lead(run: Run, number: int) -> int:
+    """The state is the point that was played last, and the learners; the grid is shared.
+
+    The note is the law: its size, values and weights.
+    """
+    pull, i = learners_of(run)[2], int(state(run)[0])
     low = i - int(pull[i] < 0.0 or i == len(pull) - 1)
     up, down = pull[low], -pull[low + 1]
     if 0.0 <= up <= 1.0 and 0.0 <= down <= 1.0:
         # Mostly the point played last and a neighbour wish no further than each other.
-        stay = 1.0 if i == low else 0.0
-        share = down / (up + down) if up + down > 0.0 else stay
-        size = write_either(run, low, share, 1.0 - share)
+        size = write_between(run, low, up, down, i)
     else:
         size = write_stationary(run, *wishes_from(pull, i))
-    (values, weights), kept = new.law(run), new.note(run)
+    (values, weights), kept = law(run), note(run)
     kept[0], most = size, len(values)
     kept[1 : 1 + size], kept[1 + most : 1 + most + size] = values[:size], weights[:size]
     return size
 
 
-@new.kernel
+@kernel
 def wish(pull, i):
     """The two points next to where the learner of i wants to be, and how much it wants either."""
-    steps = math.floor(pull[i])
-    part = pull[i] - steps
-    return (i + steps, 1.0 - part), (i + steps + 1, part)
+    whole = math.floor(pull[i])
+    part = pull[i] - whole
+    return (i + whole, 1.0 - part), (i + whole + 1, part)
 
 
-@new.kernel
+@kernel
 def wishes_from(pull, start):
     """The matrix of wishes on the points that `start` leads to, and these points."""
     members, place = np.zeros(len(pull), np.int64), np.full(len(pull), -1)
@@ -442,10 +372,10 @@ def wishes_from(pull, start):
     return flow, members[:count]
 
 
-def learn_wishes(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+def learn_wishes(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
     """Every point that might have been played learns, in proportion to its weight in the law."""
-    (weight, bias, pull), grid, kept = learners_of(run), new.shared(run), new.note(run)
-    new.state(run)[0] = np.searchsorted(grid, forecast)
+    (weight, bias, pull), grid, kept = learners_of(run), shared(run), note(run)
+    state(run)[0] = np.searchsorted(grid, forecast)
     m, most = len(grid) - 1, len(kept) >> 1
     for j in range(1, 1 + int(kept[0])):
         i, w = np.searchsorted(grid, kept[j]), kept[j + most]
@@ -459,92 +389,8 @@ def learn_wishes(run: new.Run, place: int, forecast: float, outcome: int, number
     return 0
 
 
-@new.kernel
+@kernel
 def steps_to(grid, i, x):
-    """Steps from point i to x, which is moved into the grid, in parts of the step where it ends."""
-    j = i
-    while j > 0 and x < grid[j]:
-        j -= 1
-    while j < len(grid) - 2 and x >= grid[j + 1]:
-        j += 1
-    if j == len(grid) - 1:
-        return 0.0
-    part = (x - grid[j]) / (grid[j + 1] - grid[j])
-    return j - i + min(1.0, max(0.0, part))
-
-
-@kernel
-def _learners(run):
-    """Each point's learner: its weight, its bias times m, and how many steps from its point it wants to be."""
-    state = floats(run)
-    points = len(state) // 3
-    return state[:points], state[points : 2 * points], state[2 * points :]
-
-
-@law
-def _state_wishes(run, number):
-    """The point played last, and room for where a point is in the matrix."""
-    pull, i = _learners(run)[2], ints(run)[0]
-    low = i - np.int64(pull[i] < 0.0 or i == len(pull) - 1)
-    up, down = pull[low], -pull[low + 1]
-    if 0.0 <= up <= 1.0 and 0.0 <= down <= 1.0:
-        # Mostly the point played last and a neighbour wish no further than each other.
-        stay = 1.0 if i == low else 0.0
-        share = down / (up + down) if up + down > 0.0 else stay
-        return state_either(run, low, share, 1.0 - share)
-    points, room = len(pull), scratch(run)
-    flow, members = room[: points * points].reshape(points, points), whole(room[points * points : -points])
-    count = _wishes_from(pull, i, flow, members, ints(run)[1:])
-    return state_stationary(run, flow, count, members, room[-points:])
-
-
-@kernel
-def _wishes_from(pull, start, flow, members, place):
-    """The matrix on the points that `start` leads to; returns how many there are. `place` is −1 before and after."""
-    members[0], place[start] = start, 0
-    count, k = 1, 0
-    while k < count:
-        i = members[k]
-        for j in range(count):
-            flow[k, j] = 0.0
-        steps = math.floor(pull[i])
-        part = pull[i] - steps
-        for j, rate in ((i + steps, 1.0 - part), (i + steps + 1, part)):
-            if rate > TINY:
-                if place[j] < 0:
-                    members[count], place[j] = j, count
-                    for n in range(k + 1):
-                        flow[n, count] = 0.0
-                    count += 1
-                flow[k, place[j]] = rate
-        k += 1
-    for k in range(count):
-        place[members[k]] = -1
-    return count
-
-
-@learn
-def _learn_wishes(run, number, size, drawn, outcome):
-    """Every point that might have been played learns, in proportion to its weight in the law."""
-    weight, bias, pull = _learners(run)
-    atoms, weights, grid, m = law_atoms(run), law_weights(run), shared(run), len(weight) - 1
-    ints(run)[0] = atoms[drawn]
-    for j in range(size):
-        w, i = weights[j], atoms[j]
-        if w == 0.0:
-            break
-        weight[i] += w
-        if len(grid) == 0:  # 0, 1/m, …, 1
-            bias[i] += w * (m * outcome - i)
-            pull[i] = bias[i] / (1.0 + weight[i])
-        else:
-            bias[i] += w * (outcome - grid[i])
-            pull[i] = _steps_to(grid, i, grid[i] + bias[i] / (1.0 + weight[i]))
-    return 0
-
-
-@kernel
-def _steps_to(grid, i, x):
     """Steps from point i to x, which is moved into the grid, in parts of the step where it ends."""
     j = i
     while j > 0 and x < grid[j]:

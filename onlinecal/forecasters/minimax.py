@@ -9,22 +9,11 @@ from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee, OnGrid, Potential, Sight
 from onlinecal.core.specification import Specification, allow, whole
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
+from onlinecal.engine2 import steps
+from onlinecal.engine2.steps import Run, kernel, law, shared, state
 from onlinecal.exact.policy import longest, play, policy, slack
 from onlinecal.forecasters.base import Forecaster, grid_of
 from onlinecal.forecasters.hedging import point_of
-from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.rounds.steps import (
-    Memory,
-    ints,
-    law,
-    law_atoms,
-    law_weights,
-    learn,
-    scratch,
-    shared,
-    shared_ints,
-)
 
 #: what a round may add to the value in expectation by rounding, as a share of T
 ROUNDING = 1e-12
@@ -42,11 +31,6 @@ class OfSolvedGame(Specification):
     @property
     def length(self) -> int | None:
         return longest(int(self.m))
-
-    def _memory(self, horizon: int) -> Memory:
-        """The state, m·E_0, …, m·E_m of the rounds that are known, and the solved game."""
-        solved, points = policy(int(self.m), horizon), int(self.m) + 1
-        return Memory(ints=points, scratch=2 * points, shared_ints=solved.ints, shared=solved.floats)
 
     def _solved(self, horizon: int) -> tuple[Any, Any]:
         """State and shared numbers: all m·E_i and room for `play`; the length of the tables, and the solved game."""
@@ -97,11 +81,8 @@ class Minimax(OfSolvedGame, Forecaster):
     def steps_at(self, horizon: int) -> int | None:
         return int(self.m)
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        return CompiledForecaster(_state, _learn, self._memory(horizon), size=2, grid=grid_of(int(self.m)))
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        return new.Forecaster(
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
+        return steps.Forecaster(
             say_optimally, count_bias, *self._solved(horizon), size=2, grid=grid_of(int(self.m))
         )
 
@@ -119,39 +100,25 @@ class Minimax(OfSolvedGame, Forecaster):
         return (self._value(Sight.LAW, True, potential),)
 
 
-@new.kernel
+@kernel
 def play_solved(run, number):
     """The play of a round: the two points of the law, the share of the first, nature's q."""
-    mine, given = new.state(run), new.shared(run)
+    mine, given = state(run), shared(run)
     points, tables = len(mine) // 3, 1 + int(given[0])
     return play(given[1:tables], given[tables:], number, mine[:points], mine[points:])
 
 
-def say_optimally(run: new.Run, number: int) -> int:
-    (values, weights), m = new.law(run), len(new.state(run)) // 3 - 1
+def say_optimally(run: Run, number: int) -> int:
+    """The state is m·E_0, …, m·E_m of the rounds that are known, and room; shared is the solved game."""
+    (values, weights), m = law(run), len(state(run)) // 3 - 1
     low, high, share, _ = play_solved(run, number)
     values[0], values[1], weights[0], weights[1] = low / m, high / m, share, 1.0 - share
     return 1 if low == high else 2
 
 
-def count_bias(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    bias, m = new.state(run), len(new.state(run)) // 3 - 1
+def count_bias(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    bias, m = state(run), len(state(run)) // 3 - 1
     i = point_of(forecast, m)
     bias[i] += m * outcome - i
-    return 0
-
-
-@law
-def _state(run, number):
-    """The state is m·E_0, …, m·E_m of the rounds that are known."""
-    bias, atoms, weights = ints(run), law_atoms(run), law_weights(run)
-    atoms[0], atoms[1], share, _ = play(shared_ints(run), shared(run), number, bias, scratch(run))
-    weights[0], weights[1] = share, 1.0 - share
-    return 1 if atoms[0] == atoms[1] else 2
-
-
-@learn
-def _learn(run, number, size, drawn, outcome):
-    bias, i = ints(run), law_atoms(run)[drawn]
-    bias[i] += (len(bias) - 1) * outcome - i
+    bias[m + 1 :] = 0.0  # the room is no part of the state
     return 0

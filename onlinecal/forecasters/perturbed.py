@@ -6,29 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.expressions import check_expression
 from onlinecal.core.guarantee import Guarantee, Potential, Sight
 from onlinecal.core.specification import allow, expression, tuned, whole
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
+from onlinecal.engine2 import steps
+from onlinecal.engine2.steps import Run, kernel, law, own_uniform, shared, state
 from onlinecal.forecasters.base import Forecaster, OnGrid, grid_of
-from onlinecal.forecasters.baselines import count_ones, count_outcomes
-from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.rounds.steps import (
-    Memory,
-    drawn_by,
-    ints,
-    law,
-    law_atoms,
-    law_values,
-    law_weights,
-    own_uniforms,
-    scratch,
-    shared,
-    state_side,
-)
+from onlinecal.forecasters.baselines import count_outcomes
 
 
 @dataclass(frozen=True)
@@ -63,12 +49,8 @@ class PerturbedLeader(Forecaster):
     mean: float | str = "T^(1/2)"
     atoms: int = 16
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        memory = Memory(ints=2, shared=[self._scale(horizon)], scratch=2 * self.atoms, stream=stream)
-        return CompiledForecaster(_perturb, count_ones, memory, size=self.atoms, alone=True)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        return new.Forecaster(
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
+        return steps.Forecaster(
             shake_all, count_outcomes, [0, 0], [self._scale(horizon), self.atoms], size=self.atoms, draw=shake_one,
             stream=stream,
         )  # fmt: skip
@@ -86,61 +68,32 @@ class PerturbedLeader(Forecaster):
 
 
 @kernel
-def _shaken(rounds, ones, scale, u0, u1):
-    """The forecast with the noise of two uniforms."""
-    # 1 − u is in (0, 1], so the logarithm is finite.
-    z0, z1 = math.floor(math.log(1.0 - u0) * scale), math.floor(math.log(1.0 - u1) * scale)
-    total = rounds + z0 + z1
-    return (ones + z1) / total if total > 0 else 0.5
-
-
-@new.kernel
 def shaken(run, number, j):
     """Forecast j of a round, with the noise of two uniforms of its own."""
-    rounds, ones, scale = new.state(run)[0], new.state(run)[1], new.shared(run)[0]
-    first = 2 * ((number - 1) * int(new.shared(run)[1]) + j)
+    rounds, ones, scale = state(run)[0], state(run)[1], shared(run)[0]
+    first = 2 * ((number - 1) * int(shared(run)[1]) + j)
     # 1 − u is in (0, 1], so the logarithm is finite.
-    z0 = math.floor(math.log(1.0 - new.own_uniform(run, first)) * scale)
-    z1 = math.floor(math.log(1.0 - new.own_uniform(run, first + 1)) * scale)
+    z0 = math.floor(math.log(1.0 - own_uniform(run, first)) * scale)
+    z1 = math.floor(math.log(1.0 - own_uniform(run, first + 1)) * scale)
     total = rounds + z0 + z1
     return (ones + z1) / total if total > 0 else 0.5
 
 
-def shake_all(run: new.Run, number: int) -> int:
+def shake_all(run: Run, number: int) -> int:
     """The state is how many rounds there were and how many outcomes 1."""
-    atoms, (values, weights) = int(new.shared(run)[1]), new.law(run)
+    atoms, (values, weights) = int(shared(run)[1]), law(run)
     for j in range(atoms):
         values[j], weights[j] = shaken(run, number, j), 1.0 / atoms
     return atoms
 
 
-def shake_one(run: new.Run, u: float, number: int) -> float:
+def shake_one(run: Run, u: float, number: int) -> float:
     """The atoms are independent: the noise of the others is not needed."""
-    atoms = int(new.shared(run)[1])
+    atoms = int(shared(run)[1])
     j, total = 0, 1.0 / atoms
     while total <= u and j < atoms - 1:
         j, total = j + 1, total + 1.0 / atoms
     return shaken(run, number, j)
-
-
-@law
-def _perturb(run, number):
-    """The state is how many rounds there were and how many outcomes 1. Each round has 2·atoms uniforms of its own."""
-    values, weights, noise, scale = law_values(run), law_weights(run), scratch(run), shared(run)[0]
-    size, rounds, ones, first = len(values), ints(run)[0], ints(run)[1], (number - 1) * len(noise)
-    weight, u = 1.0 / size, drawn_by(run)
-    if u >= 0.0:
-        # The atoms are independent: the noise of the others is not needed.
-        j, total = 0, weight
-        while total <= u and j < size - 1:
-            j, total = j + 1, total + weight
-        own_uniforms(run, first + 2 * j, noise[:2])
-        values[0], weights[0] = _shaken(rounds, ones, scale, noise[0], noise[1]), 1.0
-        return 1
-    own_uniforms(run, first, noise)
-    for j in range(size):
-        values[j], weights[j] = _shaken(rounds, ones, scale, noise[2 * j], noise[2 * j + 1]), weight
-    return size
 
 
 #: √t times the rate of round t
@@ -186,20 +139,11 @@ class ThresholdHedging(OnGrid):
 
     m: int | str = "4 * T^(1/2)"
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        m = self.steps_at(horizon)
-        memory = Memory(ints=2, shared=[m, RATE])
-        # On a coarse grid all weight may be on 1/2, wherever the mean of the outcomes is.
-        fine = RATE * math.sqrt(horizon) <= 2.0 * m
-        return CompiledForecaster(
-            _shake, count_ones, memory, size=m + 1, grid=grid_of(m), alone=True, tells_side=fine
-        )
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
         m = self.steps_at(horizon)
         # On a coarse grid all weight may be on 1/2, wherever the mean of the outcomes is.
         side = side_of_mean if RATE * math.sqrt(horizon) <= 2.0 * m else None
-        return new.Forecaster(
+        return steps.Forecaster(
             say_differences, count_outcomes, [0, 0], [m, RATE], size=m + 1, grid=grid_of(m), draw=draw_difference,
             side=side,
         )  # fmt: skip
@@ -271,14 +215,14 @@ def _scale(horizon: float, m: int) -> float:
     return 5.0 * math.sqrt(math.log(2.0 + 5.0 * m / math.sqrt(horizon)) / horizon)
 
 
-@new.kernel
+@kernel
 def of_thresholds(run):
     """m, and η_t (ones + ½ − (i − ½)t/m) as a scale times a difference of whole numbers, head − i · twice."""
-    t, ones, m = new.state(run)[0] + 1.0, new.state(run)[1], int(new.shared(run)[0])
-    return m, m * (2.0 * ones + 1.0) + t, 2.0 * t, new.shared(run)[1] / (2.0 * m * math.sqrt(t))
+    t, ones, m = state(run)[0] + 1.0, state(run)[1], int(shared(run)[0])
+    return m, m * (2.0 * ones + 1.0) + t, 2.0 * t, shared(run)[1] / (2.0 * m * math.sqrt(t))
 
 
-@new.kernel
+@kernel
 def share_above(i, m, head, twice, scale):
     """P(p ≥ i/m), a multiple of 2^−53: sums and differences of such numbers are exact, so the weights sum to 1."""
     if i <= 0:
@@ -290,15 +234,15 @@ def share_above(i, m, head, twice, scale):
     return more if z >= 0.0 else 1.0 - more
 
 
-@new.kernel
+@kernel
 def point_at(z, m, head, twice, scale):
     """The point of the grid at or below that at which the logit of `share_above` is z, up to rounding."""
     return int(min(max((head - z / scale) / twice, 0.0), float(m)))
 
 
-def say_differences(run: new.Run, number: int) -> int:
+def say_differences(run: Run, number: int) -> int:
     """The state is how many rounds there were and how many outcomes 1; m and √t η_t are shared."""
-    (m, head, twice, scale), (values, weights) = of_thresholds(run), new.law(run)
+    (m, head, twice, scale), (values, weights) = of_thresholds(run), law(run)
     i, size, above = point_at(CERTAIN, m, head, twice, scale), 0, 1.0
     while above > 0.0:
         beyond = share_above(i + 1, m, head, twice, scale)
@@ -309,7 +253,7 @@ def say_differences(run: new.Run, number: int) -> int:
     return size
 
 
-def draw_difference(run: new.Run, u: float, number: int) -> float:
+def draw_difference(run: Run, u: float, number: int) -> float:
     """The first point of the grid at which the sum of the weights is above u."""
     m, head, twice, scale = of_thresholds(run)
     i = point_at(math.log((1.0 - u) / u) if u > 0.0 else CERTAIN, m, head, twice, scale)
@@ -321,60 +265,7 @@ def draw_difference(run: new.Run, u: float, number: int) -> float:
     return i / m
 
 
-def side_of_mean(run: new.Run, number: int) -> float:
+def side_of_mean(run: Run, number: int) -> float:
     """The law is symmetric about (ones + ½)/t before it is moved into [0, 1], and more ones shift it up."""
-    rounds, ones = new.state(run)[0], new.state(run)[1]
+    rounds, ones = state(run)[0], state(run)[1]
     return 2.0 * ones - rounds
-
-
-@kernel
-def _above(i, m, head, twice, scale):
-    """P(p ≥ i/m), a multiple of 2^−53: sums and differences of such numbers are exact, so the weights sum to 1."""
-    if i <= 0:
-        return 1.0
-    if i > m:
-        return 0.0
-    z = scale * (head - i * twice)
-    more = 1.0 / (1.0 + math.exp(-abs(z)))
-    return more if z >= 0.0 else 1.0 - more
-
-
-@kernel
-def _place(z, m, head, twice, scale):
-    """The point of the grid at or below that at which the logit of `_above` is z, up to rounding."""
-    return np.int64(min(max((head - z / scale) / twice, 0.0), float(m)))
-
-
-@kernel
-def _drawn(u, m, head, twice, scale):
-    """The first point of the grid at which the sum of the weights is above u."""
-    i = _place(math.log((1.0 - u) / u) if u > 0.0 else CERTAIN, m, head, twice, scale)
-    # Rounding may have led to a neighbour.
-    while i > 0 and 1.0 - _above(i, m, head, twice, scale) > u:
-        i -= 1
-    while 1.0 - _above(i + 1, m, head, twice, scale) <= u:
-        i += 1
-    return i
-
-
-@law
-def _shake(run, number):
-    """The state is how many rounds there were and how many outcomes 1; m and √t η_t are shared."""
-    atoms, weights, m, u = law_atoms(run), law_weights(run), int(shared(run)[0]), drawn_by(run)
-    state = ints(run)
-    t = state[0] + 1
-    # η_t (ones + ½ − (i − ½)t/m) is a difference of whole numbers, times a scale.
-    scale, head, twice = shared(run)[1] / (2.0 * m * math.sqrt(t)), m * (2 * state[1] + 1) + t, 2 * t
-    # The law is symmetric about (ones + ½)/t before it is moved into [0, 1], and more ones shift it up.
-    state_side(run, 2 * state[1] + 1 - t)
-    if u >= 0.0:
-        atoms[0], weights[0] = _drawn(u, m, head, twice, scale), 1.0
-        return 1
-    i, size, above = _place(CERTAIN, m, head, twice, scale), 0, 1.0
-    while above > 0.0:
-        beyond = _above(i + 1, m, head, twice, scale)
-        if beyond < above:
-            atoms[size], weights[size] = i, above - beyond
-            size, above = size + 1, beyond
-        i += 1
-    return size

@@ -4,25 +4,13 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from onlinecal.core._compile import kernel
-from onlinecal.core.arrays import cell, cells
+from onlinecal.core.arrays import cells
 from onlinecal.core.specification import allow, number, whole
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
+from onlinecal.engine2 import steps
+from onlinecal.engine2.steps import Run, kernel, note, shared, state
 from onlinecal.forecasters.base import Forecaster
-from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.rounds.steps import (
-    Memory,
-    context,
-    floats,
-    ints,
-    law,
-    law_values,
-    law_weights,
-    learn,
-    memo,
-    shared,
-)
+from onlinecal.forecasters.baselines import write_value
 
 
 @dataclass(frozen=True)
@@ -50,25 +38,21 @@ class Calibeating(Forecaster):
 
     bins: int = 20
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        memory = Memory(ints=2 * self.bins, context=1)
-        return CompiledForecaster(_beat, _learn_bin, memory, size=1, needs=self.needs)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        return new.Forecaster(say_bin_mean, learn_bin, [0.0] * (2 * self.bins), note=1, needs={0: "base"})
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
+        return steps.Forecaster(say_bin_mean, learn_bin, [0.0] * (2 * self.bins), note=1, needs={0: "base"})
 
 
 #: the same as `cells`, of one number in a step
-cell_of = new.kernel(cells)
+cell_of = kernel(cells)
 
 
-@new.kernel
+@kernel
 def bin_of(bins, forecast):
     """The bin of a forecast among equal ones, [a, b) but for the last."""
     return min(cell_of(forecast, bins), bins - 1)
 
 
-@new.kernel
+@kernel
 def mean_in_bin(counts, forecast):
     """The mean outcome so far in the forecast's bin, the forecast as one more; only 0 and 1 are rounded to 0 and 1.
 
@@ -80,7 +64,7 @@ def mean_in_bin(counts, forecast):
     return min(max(mean, 5e-324), 1.0 - 2.0**-53) if 0.0 < forecast < 1.0 else mean
 
 
-@new.kernel
+@kernel
 def count_in_bin(counts, forecast, outcome):
     """Counts the round in the forecast's bin, and the outcome if it is 1."""
     bins = len(counts) // 2
@@ -89,43 +73,13 @@ def count_in_bin(counts, forecast, outcome):
     counts[bins + j] += outcome
 
 
-def say_bin_mean(run: new.Run, number: int) -> int:
-    values, weights = new.law(run)
-    values[0], weights[0] = mean_in_bin(new.state(run), new.note(run)[0]), 1.0
-    return 1
+def say_bin_mean(run: Run, number: int) -> int:
+    """The state is the rounds of each bin, then its outcomes 1; the note is the base forecast."""
+    return write_value(run, mean_in_bin(state(run), note(run)[0]))
 
 
-def learn_bin(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    count_in_bin(new.state(run), new.note(run)[0], outcome)
-    return 0
-
-
-@kernel
-def _bin_mean(state, forecast):
-    """The mean outcome so far in the forecast's bin, the forecast as one more; only 0 and 1 are rounded to 0 and 1."""
-    bins = len(state) // 2
-    j = min(cell(forecast, bins), bins - 1)
-    mean = (state[bins + j] + forecast) / (state[j] + 1)
-    return min(max(mean, 5e-324), 1.0 - 2.0**-53) if 0.0 < forecast < 1.0 else mean
-
-
-@kernel
-def _count_bin(state, forecast, outcome):
-    bins = len(state) // 2
-    j = min(cell(forecast, bins), bins - 1)
-    state[j] += 1
-    state[bins + j] += outcome
-
-
-@law
-def _beat(run, number):
-    law_values(run)[0], law_weights(run)[0] = _bin_mean(ints(run), context(run)[0]), 1.0
-    return 1
-
-
-@learn
-def _learn_bin(run, number, size, drawn, outcome):
-    _count_bin(ints(run), context(run)[0], outcome)
+def learn_bin(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    count_in_bin(state(run), note(run)[0], outcome)
     return 0
 
 
@@ -183,10 +137,7 @@ class OnlinePlatt(Forecaster):
             -self.radius * math.hypot(1.0, math.log((1.0 - self.edge) / (1.0 - (1.0 - self.edge))))
         )
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        return _platt(self, 0)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
         return begin_platt(self, 0)
 
 
@@ -218,62 +169,58 @@ class TrackingPlatt(Forecaster):
     bins: int = 20
     edge: float = 1e-6
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        return _platt(self, self.bins)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
         return begin_platt(self, self.bins)
 
 
-#: the state: (a, c), the symmetric matrix A as (A_11, A_12, A_22), then counts of bins, if any. The note: the base
-#: forecast, and the scaled one
+#: where the counts of bins begin in the state; the note is the base forecast, and the scaled one
 COUNTS = 5
 BASE, SCALED = range(2)
 
 
-def begin_platt(spec: OnlinePlatt | TrackingPlatt, bins: int) -> new.Forecaster:
+def begin_platt(spec: OnlinePlatt | TrackingPlatt, bins: int) -> steps.Forecaster:
     """A player with this number of bins of the scaled forecast."""
-    state = [1.0, 0.0, spec.ridge, 0.0, spec.ridge, *[0.0] * (2 * bins)]
-    shared = [spec.rate, spec.radius, spec.edge]
-    return new.Forecaster(say_scaled, learn_scaled, state, shared, note=2, needs={BASE: "base"})
+    first, given = [1.0, 0.0, spec.ridge, 0.0, spec.ridge], [spec.rate, spec.radius, spec.edge]
+    return steps.Forecaster(
+        say_scaled, learn_scaled, first + [0.0] * (2 * bins), given, note=2, needs={BASE: "base"}
+    )
 
 
-@new.kernel
+@kernel
 def clipped_logit(base, edge):
     """The logit of a forecast that is taken off 0 and 1."""
     b = min(max(base, edge), 1.0 - edge)
     return math.log(b / (1.0 - b))
 
 
-def say_scaled(run: new.Run, number: int) -> int:
-    theta, noted, (values, weights) = new.state(run), new.note(run), new.law(run)
-    z = theta[0] * clipped_logit(noted[BASE], new.shared(run)[2]) + theta[1]
+def say_scaled(run: Run, number: int) -> int:
+    """The state is a, c, the matrix A as A_11, A_12, A_22, and counts of bins as in `say_bin_mean`, if any."""
+    theta, noted = state(run), note(run)
+    z = theta[0] * clipped_logit(noted[BASE], shared(run)[2]) + theta[1]
     # Beyond 36 the nearest number is 1, of which a surprise would cost an infinite log loss.
     scaled = 1.0 / (1.0 + math.exp(-min(max(z, -36.0), 36.0)))
     # The step is taken from where the forecast was made, however many others have been taken meanwhile.
     noted[SCALED] = scaled
-    values[0], weights[0] = mean_in_bin(theta[COUNTS:], scaled) if len(theta) > COUNTS else scaled, 1.0
-    return 1
+    return write_value(run, mean_in_bin(theta[COUNTS:], scaled) if len(theta) > COUNTS else scaled)
 
 
-def learn_scaled(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    state, given, scaled = new.state(run), new.shared(run), new.note(run)[SCALED]
-    logit = clipped_logit(new.note(run)[BASE], given[2])
-    newton_step(state, logit, scaled - outcome, given[0], given[1])
-    if len(state) > COUNTS:
-        count_in_bin(state[COUNTS:], scaled, outcome)
+def learn_scaled(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    mine, given, scaled = state(run), shared(run), note(run)[SCALED]
+    newton_step(mine, clipped_logit(note(run)[BASE], given[2]), scaled - outcome, given[0], given[1])
+    if len(mine) > COUNTS:
+        count_in_bin(mine[COUNTS:], scaled, outcome)
     return 0
 
 
-@new.kernel
-def newton_step(state, logit, error, rate, radius):
+@kernel
+def newton_step(mine, logit, error, rate, radius):
     """θ ← θ − A⁻¹g/γ with the gradient g = error·(logit, 1), and back into the disc."""
     gx, gy = error * logit, error
-    a, b, c = state[2] + gx * gx, state[3] + gx * gy, state[4] + gy * gy
-    state[2], state[3], state[4] = a, b, c
+    a, b, c = mine[2] + gx * gx, mine[3] + gx * gy, mine[4] + gy * gy
+    mine[2], mine[3], mine[4] = a, b, c
     det = a * c - b * b
-    x = state[0] - (c * gx - b * gy) / (det * rate)
-    y = state[1] - (a * gy - b * gx) / (det * rate)
+    x = mine[0] - (c * gx - b * gy) / (det * rate)
+    y = mine[1] - (a * gy - b * gx) / (det * rate)
     if x * x + y * y > radius * radius:
         # The nearest point solves (A + λI)θ = Aθ' with ‖θ‖ = radius; the norm falls in λ, so bisect.
         u, v = a * x + b * y, b * x + c * y
@@ -292,71 +239,4 @@ def newton_step(state, logit, error, rate, radius):
                 low = middle
             else:
                 high = middle
-    state[0], state[1] = x, y
-
-
-def _platt(spec: OnlinePlatt | TrackingPlatt, bins: int) -> CompiledForecaster:
-    """A player with the state (a, c), the symmetric matrix A as (A_11, A_12, A_22), and counts of bins, if any."""
-    state, shared = [1.0, 0.0, spec.ridge, 0.0, spec.ridge], [spec.rate, spec.radius, spec.edge]
-    memory = Memory(ints=2 * bins, floats=state, shared=shared, context=1, memo=1)
-    return CompiledForecaster(_scale, _learn_scaled, memory, size=1, needs=spec.needs)
-
-
-@kernel
-def _clipped_logit(base, edge):
-    b = min(max(base, edge), 1.0 - edge)
-    return math.log(b / (1.0 - b))
-
-
-@law
-def _scale(run, number):
-    theta, state = floats(run), ints(run)
-    z = theta[0] * _clipped_logit(context(run)[0], shared(run)[2]) + theta[1]
-    # Beyond 36 the nearest number is 1, of which a surprise would cost an infinite log loss.
-    scaled = 1.0 / (1.0 + math.exp(-min(max(z, -36.0), 36.0)))
-    # The step is taken from where the forecast was made, however many others have been taken meanwhile.
-    memo(run)[0] = scaled
-    law_values(run)[0], law_weights(run)[0] = _bin_mean(state, scaled) if len(state) > 0 else scaled, 1.0
-    return 1
-
-
-@learn
-def _learn_scaled(run, number, size, drawn, outcome):
-    scaled, state = memo(run)[0], ints(run)
-    if not 0.0 <= scaled <= 1.0:
-        return -1
-    rate, radius, edge = shared(run)[0], shared(run)[1], shared(run)[2]
-    _newton_step(floats(run), _clipped_logit(context(run)[0], edge), scaled - outcome, rate, radius)
-    if len(state) > 0:
-        _count_bin(state, scaled, outcome)
-    return 0
-
-
-@kernel
-def _newton_step(state, logit, error, rate, radius):
-    """θ ← θ − A⁻¹g/γ with the gradient g = error·(logit, 1), and back into the disc."""
-    gx, gy = error * logit, error
-    a, b, c = state[2] + gx * gx, state[3] + gx * gy, state[4] + gy * gy
-    state[2], state[3], state[4] = a, b, c
-    det = a * c - b * b
-    x = state[0] - (c * gx - b * gy) / (det * rate)
-    y = state[1] - (a * gy - b * gx) / (det * rate)
-    if x * x + y * y > radius * radius:
-        # The nearest point solves (A + λI)θ = Aθ' with ‖θ‖ = radius; the norm falls in λ, so bisect.
-        u, v = a * x + b * y, b * x + c * y
-        low, high = 0.0, 1.0
-        while True:
-            d = (a + high) * (c + high) - b * b
-            x, y = ((c + high) * u - b * v) / d, ((a + high) * v - b * u) / d
-            if x * x + y * y <= radius * radius:
-                break
-            low, high = high, 2.0 * high
-        while high - low > 1e-12 * high:
-            middle = 0.5 * (low + high)
-            d = (a + middle) * (c + middle) - b * b
-            x, y = ((c + middle) * u - b * v) / d, ((a + middle) * v - b * u) / d
-            if x * x + y * y > radius * radius:
-                low = middle
-            else:
-                high = middle
-    state[0], state[1] = x, y
+    mine[0], mine[1] = x, y

@@ -3,16 +3,15 @@
 import math
 from dataclasses import dataclass
 
-from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.expressions import grid_steps
 from onlinecal.core.guarantee import Guarantee, Sight
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
+from onlinecal.engine2 import steps
+from onlinecal.engine2.steps import Run, kernel, shared, state
 from onlinecal.forecasters.base import InSteps
-from onlinecal.forecasters.hedging import share_of_low, short_sinh, weight
-from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights, learn
+from onlinecal.forecasters.baselines import write_value
+from onlinecal.forecasters.hedging import short_sinh
 
 
 @dataclass(frozen=True)
@@ -47,13 +46,9 @@ class SoftHedging(InSteps):
         """How many bins, less one, at this horizon: a power of two."""
         return 1 << (grid_steps("m", self.m, horizon) - 1).bit_length()
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        memory = Memory(floats=2 * (self.bins_at(horizon) + 1))
-        return CompiledForecaster(_between, _count, memory, size=1)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
         m = self.bins_at(horizon)
-        return new.Forecaster(say_mean_of_hedger, count_softly, [0] * (2 * m + 2), [m])
+        return steps.Forecaster(say_mean_of_hedger, count_softly, [0] * (2 * m + 2), [m])
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -67,20 +62,19 @@ class SoftHedging(InSteps):
         return (Guarantee(Column("measure", "scdl"), formula, bound, "deterministic", Sight.DRAW, source),)
 
 
-@new.kernel
+@kernel
 def of_bins(run):
     """The steps m, and of each bin its bias and its weight."""
-    m, mine = int(new.shared(run)[0]), new.state(run)
+    m, mine = int(shared(run)[0]), state(run)
     return m, mine[: m + 1], mine[m + 1 :]
 
 
-def say_mean_of_hedger(run: new.Run, number: int) -> int:
-    (m, bias, rounds), (values, weights) = of_bins(run), new.law(run)
-    values[0], weights[0] = mean_of_hedger(m, bias, rounds), 1.0
-    return 1
+def say_mean_of_hedger(run: Run, number: int) -> int:
+    """The state is the biases of all bins, then their weights; shared is m."""
+    return write_value(run, mean_of_hedger(*of_bins(run)))
 
 
-@new.kernel
+@kernel
 def mean_of_hedger(m, bias, rounds):
     """The forecast. Bin 0 is never too high and bin m never too low."""
     half = 0.5 / m
@@ -105,7 +99,7 @@ def mean_of_hedger(m, bias, rounds):
     return (low + (1.0 - right / (left + right))) / m
 
 
-def count_softly(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+def count_softly(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
     m, bias, rounds = of_bins(run)
     # As m is a power of two, m times the forecast and the difference are exact, and 1/m is.
     j = min(int(forecast * m), m - 1)
@@ -113,52 +107,4 @@ def count_softly(run: new.Run, place: int, forecast: float, outcome: int, number
     for i, w in ((j, 1.0 - up), (j + 1, up)):
         bias[i] += w * (outcome - i / m)
         rounds[i] += w
-    return 0
-
-
-@law
-def _between(run, number):
-    state = floats(run)
-    points = len(state) // 2
-    law_values(run)[0] = _hedged(state[:points], state[points:])
-    law_weights(run)[0] = 1.0
-    return 1
-
-
-@kernel
-def _hedged(bias, rounds):
-    """The forecast. Bin 0 is never too high and bin m never too low."""
-    m = len(bias) - 1
-    half = 0.5 / m
-    low, high = 0, m
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if abs(bias[middle]) <= half * rounds[middle]:
-            return middle / m
-        if bias[middle] > 0.0:
-            low = middle
-        else:
-            high = middle
-    above, below = bias[low] - half * rounds[low], -bias[high] - half * rounds[high]
-    if above <= 0.0:
-        return low / m
-    if below <= 0.0:
-        return high / m
-    x_low, sinh_low = weight(above, 1.0 / (3.0 * (rounds[low] + 1.0)))
-    x_high, sinh_high = weight(below, 1.0 / (3.0 * (rounds[high] + 1.0)))
-    share = share_of_low(x_low, sinh_low, x_high, sinh_high)
-    return (low + (1.0 - share)) / m
-
-
-@learn
-def _count(run, number, size, drawn, outcome):
-    state, v = floats(run), law_values(run)[drawn]
-    points = len(state) // 2
-    m = points - 1
-    # As m is a power of two, mv and the difference are exact, and 1/m is.
-    j = min(int(v * m), m - 1)
-    up = v * m - j
-    for i, w in ((j, 1.0 - up), (j + 1, up)):
-        state[i] += w * (outcome - i / m)
-        state[points + i] += w
     return 0

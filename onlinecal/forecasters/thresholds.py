@@ -9,19 +9,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
+from onlinecal.engine2 import steps
+from onlinecal.engine2.steps import Run, kernel, shared, state
 from onlinecal.forecasters.base import OnGrid, grid_of
-from onlinecal.forecasters.baselines import state_pair, write_pair
+from onlinecal.forecasters.baselines import write_pair, write_value
 from onlinecal.forecasters.hedging import point_of
-from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, learn, shared
 
 
 @dataclass(frozen=True)
@@ -54,18 +51,13 @@ class StepCEMinimiser(OnGrid):
 
     m: int | str = "T^(1/2)"
 
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        m = self.steps_at(horizon)
-        memory = _memory(m, best_rate(horizon, m) / m, np.zeros(m + 1, np.int64))
-        return CompiledForecaster(_state, _learn, memory, size=2, grid=grid_of(m))
-
-    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
         m = self.steps_at(horizon)
         rate = best_rate(horizon, m) / m
         tilt = np.exp(rate * (0.5 * m - np.arange(m + 1)))
         state = np.concatenate([np.zeros(m + 1), empty_tree(m + 1).ravel()])
         shared = [rate, *tilt, *(1.0 / tilt)]
-        return new.Forecaster(say_between, learn_in_tree, state, shared, size=2, grid=grid_of(m))
+        return steps.Forecaster(say_between, learn_in_tree, state, shared, size=2, grid=grid_of(m))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -125,34 +117,37 @@ def empty_tree(points: int) -> Floats:
     return tree
 
 
-@new.kernel
+@kernel
 def parts_of(run):
     """m·E_0, …, m·E_m; the nodes; and of shared numbers e^{η(½ − i/m)} and e^{−η(½ − i/m)}."""
-    points, mine = len(new.shared(run)) >> 1, new.state(run)
-    tilts = new.shared(run)[1:]
+    points, mine = len(shared(run)) >> 1, state(run)
+    tilts = shared(run)[1:]
     return mine[:points], mine[points:].reshape(-1, 4), tilts[:points], tilts[points:]
 
 
-@new.kernel
+@kernel
 def set_leaf(leaf, exponent):
     """Makes a leaf, by ηE."""
     leaf[RISE] = leaf[UP] = math.exp(exponent)
     leaf[FALL] = leaf[DOWN] = math.exp(-exponent)
 
 
-@new.kernel
+@kernel
 def mend(here, left, right):
     """Makes a node from its children."""
     here[RISE], here[FALL] = left[RISE] * right[RISE], left[FALL] * right[FALL]
     here[UP], here[DOWN] = left[UP] + left[RISE] * right[UP], left[DOWN] + left[FALL] * right[DOWN]
 
 
-def say_between(run: new.Run, number: int) -> int:
-    """Walks down the tree to the pair; the points beside it have H > 0 or H ≤ 0."""
+def say_between(run: Run, number: int) -> int:
+    """Walks down the tree to the pair; the points beside it have H > 0 or H ≤ 0.
+
+    The state is m·E_0, …, m·E_m and the tree. Shared are η/m and the exponentials that `parts_of` returns.
+    """
     biases, tree, tilt, back = parts_of(run)
     points = len(biases)
     if not tree[1, UP] + tree[1, DOWN] < VAST:
-        return write_by_logarithms(run, biases, new.shared(run)[0])
+        return write_by_logarithms(run, biases, shared(run)[0])
     # The points of `node` begin at `first`, behind points with biases B that sum to e^{ηB} = rise = 1/fall. H is not
     # positive where they end, and the sums from there on are `over` and `under`.
     node, first, length, rise, fall, over, under = 1, 0, len(tree) >> 1, 1.0, 1.0, 0.0, 0.0
@@ -168,20 +163,20 @@ def say_between(run: new.Run, number: int) -> int:
         if h > 0.0:
             node, first, rise, fall = node + 1, middle, to_rise, to_fall
         elif h == 0.0:
-            return write_point(run, points - 1, middle)
+            return write_value(run, middle / (points - 1))
         else:
             over, under = over_middle, under_middle
     if first == points - 1:
-        return write_point(run, points - 1, first)
+        return write_value(run, first / (points - 1))
     leaf = tree[node]
     here = (over + rise * leaf[UP]) * tilt[first] - (under + fall * leaf[DOWN]) * back[first]
     if here <= 0.0:  # at 0; at another point only by rounding, where H is 0
-        return write_point(run, points - 1, first)
+        return write_value(run, first / (points - 1))
     there = under * back[first + 1] - over * tilt[first + 1]
     return write_pair(run, points - 1, first, there / (here + there))
 
 
-@new.kernel
+@kernel
 def write_by_logarithms(run, biases, rate):
     """The same by logarithms, point by point from the last, where the sums are no floats."""
     m, before = len(biases) - 1, biases.sum()
@@ -192,7 +187,7 @@ def write_by_logarithms(run, biases, rate):
         plus, minus = over + shift, under - shift
         if plus >= minus:
             if i == m or plus == minus:
-                return write_point(run, m, i)
+                return write_value(run, i / m)
             # The two values of H, divided by the larger of their larger parts.
             top = max(plus, minus_end)
             here = math.exp(plus - top) * -math.expm1(minus - plus)
@@ -200,162 +195,24 @@ def write_by_logarithms(run, biases, rate):
             return write_pair(run, m, i, there / (here + there))
         plus_end, minus_end = plus, minus
         before -= biases[i]
-    return write_point(run, m, 0)
+    return write_value(run, 0.0)
 
 
-@new.kernel
+@kernel
 def log_of_sum(x, y):
     """ln(e^x + e^y); −∞ stands for nothing."""
     most, least = max(x, y), min(x, y)
     return most + math.log1p(math.exp(least - most)) if least - most > -40.0 else most
 
 
-@new.kernel
-def write_point(run, m, i):
-    """The law of one point; as a step's result."""
-    low = min(i, m - 1)
-    return write_pair(run, m, low, 1.0 if i == low else 0.0)
-
-
-def learn_in_tree(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+def learn_in_tree(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
     biases, tree, _, _ = parts_of(run)
     m = len(biases) - 1
     i = point_of(forecast, m)
     biases[i] += m * outcome - i
     node = (len(tree) >> 1) + i
-    set_leaf(tree[node], new.shared(run)[0] * biases[i])
+    set_leaf(tree[node], shared(run)[0] * biases[i])
     while node > 1:
         node >>= 1
         mend(tree[node], tree[2 * node], tree[2 * node + 1])
-    return 0
-
-
-@kernel
-def _mend(tree, node):
-    """A node from its children."""
-    left, right = tree[2 * node], tree[2 * node + 1]
-    here = tree[node]
-    here[RISE], here[FALL] = left[RISE] * right[RISE], left[FALL] * right[FALL]
-    here[UP], here[DOWN] = left[UP] + left[RISE] * right[UP], left[DOWN] + left[FALL] * right[DOWN]
-
-
-@kernel
-def _set(tree, node, exponent):
-    """A leaf, by ηE."""
-    leaf = tree[node]
-    leaf[RISE] = leaf[UP] = math.exp(exponent)
-    leaf[FALL] = leaf[DOWN] = math.exp(-exponent)
-
-
-@kernel
-def _grow(tree, biases, rate):
-    """All nodes from the biases."""
-    leaves = len(tree) >> 1
-    for i in range(len(biases)):
-        _set(tree, leaves + i, rate * biases[i])
-    for node in range(leaves - 1, 0, -1):
-        _mend(tree, node)
-
-
-def _tree(biases: NDArray[np.int64], rate: float) -> Floats:
-    """The nodes for these m·E_i, at η/m."""
-    tree = np.zeros((2 << (len(biases) - 1).bit_length(), 4))
-    tree[len(tree) // 2 + len(biases) :, [RISE, FALL]] = 1.0
-    _grow(tree, biases, rate)
-    return tree
-
-
-def _memory(m: int, rate: float, biases: NDArray[np.int64]) -> Memory:
-    """The state of all runs at these m·E_i and η/m: m·E_i and the tree. Shared are η/m, and e^{±η(½ − i/m)}."""
-    tilt = np.exp(rate * (0.5 * m - np.arange(m + 1)))
-    return Memory(ints=biases, floats=_tree(biases, rate), shared=[rate, *tilt, *(1.0 / tilt)])
-
-
-@kernel
-def _nodes(run):
-    return floats(run).reshape(-1, 4)
-
-
-@law
-def _state(run, number):
-    tree, points, tilt = _nodes(run), len(ints(run)), shared(run)[1:]
-    back = tilt[points:]
-    if not tree[1, UP] + tree[1, DOWN] < VAST:
-        return _state_vast(run)
-    # The points of `node` begin at `first`, behind points with biases B that sum to e^{ηB} = rise = 1/fall. H is not
-    # positive where they end, and the sums from there on are `over` and `under`.
-    node, first, length, rise, fall, over, under = 1, 0, len(tree) >> 1, 1.0, 1.0, 0.0, 0.0
-    while length > 1:
-        length >>= 1
-        middle, node = first + length, 2 * node
-        if middle >= points:
-            continue
-        left, right = tree[node], tree[node + 1]
-        to_rise, to_fall = rise * left[RISE], fall * left[FALL]
-        over_middle, under_middle = over + to_rise * right[UP], under + to_fall * right[DOWN]
-        h = over_middle * tilt[middle] - under_middle * back[middle]
-        if h > 0.0:
-            node, first, rise, fall = node + 1, middle, to_rise, to_fall
-        elif h == 0.0:
-            return _state_alone(run, middle)
-        else:
-            over, under = over_middle, under_middle
-    if first == points - 1:
-        return _state_alone(run, first)
-    leaf = tree[node]
-    here = (over + rise * leaf[UP]) * tilt[first] - (under + fall * leaf[DOWN]) * back[first]
-    if here <= 0.0:  # at 0; at another point only by rounding, where H is 0
-        return _state_alone(run, first)
-    there = under * back[first + 1] - over * tilt[first + 1]
-    return state_pair(run, first, there / (here + there))
-
-
-@kernel
-def _state_vast(run):
-    """The same by logarithms, point by point from the last, where the sums are no floats."""
-    biases, rate = ints(run), shared(run)[0]
-    m, before = len(biases) - 1, 0
-    for i in range(m + 1):
-        before += biases[i]
-    plus_end = minus_end = over = under = -math.inf
-    for i in range(m, -1, -1):
-        over, under = _either(over, rate * before), _either(under, -rate * before)
-        shift = rate * (0.5 * m - i)
-        plus, minus = over + shift, under - shift
-        if plus >= minus:
-            if i == m or plus == minus:
-                return _state_alone(run, i)
-            # The two values of H, divided by the larger of their larger parts.
-            top = max(plus, minus_end)
-            here = math.exp(plus - top) * -math.expm1(minus - plus)
-            there = math.exp(minus_end - top) * -math.expm1(plus_end - minus_end)
-            return state_pair(run, i, there / (here + there))
-        plus_end, minus_end = plus, minus
-        before -= biases[i]
-    return _state_alone(run, 0)
-
-
-@kernel
-def _either(x, y):
-    """ln(e^x + e^y); −∞ stands for nothing."""
-    most, least = max(x, y), min(x, y)
-    return most + math.log1p(math.exp(least - most)) if least - most > -40.0 else most
-
-
-@kernel
-def _state_alone(run, i):
-    """The law of one point; as a step's result."""
-    low = min(i, len(ints(run)) - 2)
-    return state_pair(run, low, 1.0 if i == low else 0.0)
-
-
-@learn
-def _learn(run, number, size, drawn, outcome):
-    biases, tree, i = ints(run), _nodes(run), law_atoms(run)[drawn]
-    biases[i] += (len(biases) - 1) * outcome - i
-    node = (len(tree) >> 1) + i
-    _set(tree, node, shared(run)[0] * biases[i])
-    while node > 1:
-        node >>= 1
-        _mend(tree, node)
     return 0

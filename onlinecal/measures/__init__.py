@@ -108,35 +108,9 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     return _record(name).explain(gamma, **options)
 
 
-@of_gamma
-def bracket_of_moved(gamma: JointDistribution, moved: float, name: str, **options: Any) -> Bracket:
-    """A certified bracket of a measure of Γ as it was before its predictions were moved.
-
-    Parameters
-    ----------
-    gamma : JointDistribution
-        After every prediction was moved, as by `JointDistribution.round`; outcomes and weights are the same.
-    moved : float, in [0, 1]
-        The mean distance E|v − v'| of the predictions, or more.
-    name : str
-        A measure with a modulus (`MEASURES[name].modulus`).
-    **options
-        The measure's own, and `max_levels` (see `Measure.bind`).
-
-    Examples
-    --------
-    >>> gamma = JointDistribution.from_samples([0.31, 0.29, 0.52], [0, 1, 1])
-    >>> moved, distance = gamma.round(10)
-    >>> bracket = bracket_of_moved(moved, distance, "smooth_ce")
-    >>> bracket.lower <= MEASURES["smooth_ce"].function(gamma) <= bracket.upper, round(bracket.width, 4)
-    (True, 0.0533)
-    """
-    return _record(name).bind_moved(**options)(gamma, moved)
-
-
 __all__ = [
     "MEASURES", "Bracket", "Explanation", "Measure", "Modulus", "Witness", "atb", "binned_ce",
-    "binned_ece", "binned_ece_width", "bracket_of_moved", "bregman", "brier", "brier_decomposition", "cdl",
+    "binned_ece", "binned_ece_width", "bregman", "brier", "brier_decomposition", "cdl",
     "cfdl", "cutoff_ce", "distance_in_metric", "distance_lower", "distance_upper",
     "earthmover_distance", "ece", "explain", "interval_ce", "interval_ce_bracket", "kernel_ce", "log_loss",
     "low_degree_ce", "nce", "random_interval_ce", "scdl", "scdl_binned", "smooth_ce", "smooth_ece",

@@ -262,23 +262,6 @@ class Measure:
             require_modulus(self, options, "max_levels")
         return partial(self._limited, most, options)
 
-    def bind_moved(self, **options: Any) -> Callable[[JointDistribution, float], Bracket]:
-        """The measure with its options fixed, as a function of a moved Γ and of the mean distance moved.
-
-        Γ with more than `max_levels` levels is moved once more, and the distances add.
-        """
-        most = self._checked(options, "max_levels" not in self.options)
-        require_modulus(self, options, "moved predictions")
-        return partial(self._moved, most, options)
-
-    def _moved(
-        self, most: int | None, options: Mapping[str, Any], gamma: JointDistribution, moved: float
-    ) -> Bracket:
-        if most is not None and gamma.levels > most:
-            gamma, further = gamma.round(most - 1)
-            moved = min(moved + further, 1.0)
-        return bracket_of_moved(self, gamma, moved, options)
-
     def may_bracket(self, options: Mapping[str, Any], levels: int | None = None) -> bool:
         """Whether the measure as bound by `bind` can give a `Bracket` on Γ of this number of levels, or of any."""
         if self.bracket:

@@ -4,28 +4,20 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.expressions import check_expression, grid_steps
 from onlinecal.core.guarantee import Forecasters, Guarantee, Potential, Sight
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.specification import STEPS, allow, expression, tuned
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
+from onlinecal.engine2 import steps
+from onlinecal.engine2.steps import Run, kernel, note, shared, state
 from onlinecal.natures.base import Nature
-from onlinecal.rounds.players import CompiledNature
-from onlinecal.rounds.steps import Memory, floats, hear, ints, memo, move, shared, shared_ints
 
 
-def keep_bias(run: new.Run, size: int, forecast: float, number: int) -> float:
+def keep_bias(run: Run, size: int, forecast: float, number: int) -> float:
     """q is the first number of the state."""
-    return new.state(run)[0]
-
-
-@move
-def stay(run, number, size, forecast):
-    """q is the first number of the state."""
-    return floats(run)[0]
+    return state(run)[0]
 
 
 @dataclass(frozen=True)
@@ -55,12 +47,8 @@ class EarlyStopping(Nature):
     version: ClassVar[int] = 2
     allowed = allow(bias=expression(1e-9, 1e9))
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        memory = Memory(floats=[0.5, 0.0, 0.0], shared=[self._bias_at(horizon)])
-        return CompiledNature(stay, memory, sight=self.sight, hear=_stop)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
-        return new.Nature(
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
+        return steps.Nature(
             keep_bias, [0.5, 0.0, 0.0], [self._bias_at(horizon)], sight=self.sight, hear=stop_coins
         )
 
@@ -116,26 +104,14 @@ def _fall(bias: float, beta: float) -> float:
     return 0.5 * s - tangent * (0.125 * (beta * (1.0 + s * (1.0 + tangent))) ** 2 - 0.5 * s)
 
 
-def stop_coins(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+def stop_coins(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
     """The state is q, B and S; shared is the bias that ends the coins."""
-    mine, bias = new.state(run), new.shared(run)[0]
+    mine, bias = state(run), shared(run)[0]
     if mine[0] == 0.5:
         mine[1] += outcome - forecast
         mine[2] += (0.5 - forecast) * (outcome - forecast)
         if max(abs(mine[1]), mine[2] + 0.5 * abs(mine[1])) >= bias:
             mine[0] = 1.0 if mine[1] >= 0.0 else 0.0
-    return 0
-
-
-@hear
-def _stop(run, number, size, forecast, outcome):
-    """The others are B and S."""
-    state, bias = floats(run), shared(run)[0]
-    if state[0] == 0.5:
-        state[1] += outcome - forecast
-        state[2] += (0.5 - forecast) * (outcome - forecast)
-        if max(abs(state[1]), state[2] + 0.5 * abs(state[1])) >= bias:
-            state[0] = 1.0 if state[1] >= 0.0 else 0.0
     return 0
 
 
@@ -163,37 +139,28 @@ class Sidestepping(Nature):
     needs_horizon, safe_under_delay, memory = True, True, "O(cells)"
     allowed = allow(cells=STEPS)
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        cells = grid_steps("cells", self.cells, horizon)
-        middle = (cells - 1) // 2
-        memory = Memory(
-            ints=[middle, 0, 0] + [0] * cells, floats=[0.25 + 0.5 * (middle + 0.5) / cells, 0.0],
-            shared_ints=[-(-horizon // cells)], memo=1,
-        )  # fmt: skip
-        return CompiledNature(_ask, memory, sight=self.sight, hear=_sidestep)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
         cells = grid_steps("cells", self.cells, horizon)
         middle = (cells - 1) // 2
         state = [0.25 + 0.5 * (middle + 0.5) / cells, 0.0, middle, 0.0, 0.0] + [0.0] * cells
         shared = [-(-horizon // cells)]
-        return new.Nature(ask_in_epoch, state, shared, sight=self.sight, hear=sidestep, note=1)
+        return steps.Nature(ask_in_epoch, state, shared, sight=self.sight, hear=sidestep, note=1)
 
 
 #: the state of natures with epochs: θ, B, the cell, its rounds and the number of the epoch; more is a nature's own
 THETA, BIAS, CELL_NOW, ROUNDS_OF_IT, EPOCH_NOW, OWN = range(6)
 
 
-def ask_in_epoch(run: new.Run, size: int, forecast: float, number: int) -> float:
+def ask_in_epoch(run: Run, size: int, forecast: float, number: int) -> float:
     # A round that is resolved after its epoch tells nothing of the next one.
-    new.note(run)[0] = new.state(run)[EPOCH_NOW]
-    return new.state(run)[THETA]
+    note(run)[0] = state(run)[EPOCH_NOW]
+    return state(run)[THETA]
 
 
-def sidestep(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+def sidestep(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
     """Behind the others are the signs of the cells; shared are the rounds of an epoch."""
-    mine, longest = new.state(run), new.shared(run)[0]
-    if new.note(run)[0] != mine[EPOCH_NOW]:
+    mine, longest = state(run), shared(run)[0]
+    if note(run)[0] != mine[EPOCH_NOW]:
         return 0
     signs, cell = mine[OWN:], int(mine[CELL_NOW])
     width, enough = 0.5 / len(signs), longest**0.5
@@ -213,7 +180,7 @@ def sidestep(run: new.Run, place: int, forecast: float, outcome: int, number: in
     return 0
 
 
-@new.kernel
+@kernel
 def step_aside(signs, here):
     """The next cell, and the signs that it repairs taken away."""
     cells, free, harm = len(signs), 0, 0
@@ -243,74 +210,6 @@ def step_aside(signs, here):
     return here
 
 
-#: whole numbers of natures with epochs: a cell, its rounds, the number of the epoch, and more
-CELL, PLAYED, EPOCH = range(3)
-
-
-@move
-def _ask(run, number, size, forecast):
-    # A round that is resolved after its epoch tells nothing of the next one.
-    memo(run)[0] = ints(run)[EPOCH]
-    return floats(run)[0]
-
-
-@hear
-def _sidestep(run, number, size, forecast, outcome):
-    state, numbers, longest = ints(run), floats(run), shared_ints(run)[0]
-    if memo(run)[0] != state[EPOCH]:
-        return 0
-    signs = state[EPOCH + 1 :]
-    width, enough = 0.5 / len(signs), longest**0.5
-    state[PLAYED] += 1
-    if abs(forecast - numbers[0]) <= width:
-        numbers[1] += outcome - forecast
-    bias = numbers[1]
-    if state[PLAYED] >= longest or abs(bias) >= enough:
-        if bias >= enough:
-            signs[state[CELL]] = 1
-        elif bias <= -enough:
-            signs[state[CELL]] = -1
-        state[CELL] = _step_aside(signs, state[CELL])
-        numbers[0], numbers[1] = 0.25 + width * (state[CELL] + 0.5), 0.0
-        state[PLAYED] = 0
-        state[EPOCH] += 1
-    return 0
-
-
-@kernel
-def _step_aside(signs, here):
-    """The next cell, and the signs that it repairs taken away."""
-    cells = len(signs)
-    free = 0
-    for i in range(cells):
-        free += signs[i] == 0
-    # From the left: the + to the right of cell i, and the − to its left.
-    harm = 0
-    for i in range(cells):
-        harm += signs[i] == 1
-    least, count = cells + 1, 0
-    for step in range(2):
-        # First how many cells do least harm, then the middle one of them.
-        wanted, now = count // 2, harm
-        seen = 0
-        for i in range(cells):
-            now -= signs[i] == 1
-            if signs[i] == 0 or free == 0:
-                if step == 0:
-                    if now < least:
-                        least, count = now, 0
-                    count += now == least
-                elif now == least:
-                    if seen == wanted:
-                        here = i
-                    seen += 1
-            now += signs[i] == -1
-    for i in range(cells):
-        if (i > here and signs[i] == 1) or (i < here and signs[i] == -1) or i == here:
-            signs[i] = 0
-    return here
-
-
 #: how fast a forecast that was seen goes out of date
 FADE = 1.02
 
@@ -331,18 +230,13 @@ class HalfCrossing(Nature):
     sight = Sight.HISTORY
     needs_horizon, safe_under_delay, memory = False, True, "O(1)"
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        # q; ones − rounds/2, where this should be, how many outcomes away from 1/2 the forecast was; rounds.
-        memory = Memory(ints=1, floats=[1.0, 0.0, 0.5, math.inf])
-        return CompiledNature(stay, memory, sight=self.sight, hear=_cross)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
-        return new.Nature(keep_bias, [1.0, 0.0, 0.5, math.inf, 0.0], sight=self.sight, hear=cross_half)
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
+        return steps.Nature(keep_bias, [1.0, 0.0, 0.5, math.inf, 0.0], sight=self.sight, hear=cross_half)
 
 
-def cross_half(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+def cross_half(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
     """The state: q; ones − rounds/2, where this should be, how many outcomes away from 1/2 the forecast was; rounds."""
-    mine = new.state(run)
+    mine = state(run)
     away = (forecast - 0.5) * mine[4]
     mine[3] *= FADE
     if abs(away) <= mine[3]:
@@ -351,18 +245,4 @@ def cross_half(run: new.Run, place: int, forecast: float, outcome: int, number: 
     mine[1] += outcome - 0.5
     mine[0] = 1.0 if mine[1] < mine[2] else 0.0
     mine[4] += 1.0
-    return 0
-
-
-@hear
-def _cross(run, number, size, forecast, outcome):
-    numbers, rounds = floats(run), ints(run)
-    away = (forecast - 0.5) * rounds[0]
-    numbers[3] *= FADE
-    if abs(away) <= numbers[3]:
-        numbers[2] = numbers[1] - away
-        numbers[3] = max(abs(away), 0.5)
-    numbers[1] += outcome - 0.5
-    numbers[0] = 1.0 if numbers[1] < numbers[2] else 0.0
-    rounds[0] += 1
     return 0

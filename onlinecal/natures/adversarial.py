@@ -4,17 +4,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal, get_args
 
-from onlinecal.core._compile import index, kernel, part_of_kernel
-from onlinecal.core.arrays import cell
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Forecasters, Guarantee, Sight
 from onlinecal.core.specification import UNIT, allow, optional, whole, word
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
-from onlinecal.natures._levels import cell_of, enter, entered, find, level_nature, level_player, place_of
+from onlinecal.engine2 import steps
+from onlinecal.engine2.steps import Run, kernel, law, shared, state
+from onlinecal.natures._levels import cell_of, entered, level_nature, place_of
 from onlinecal.natures.base import Nature
-from onlinecal.rounds.players import CompiledNature
-from onlinecal.rounds.steps import Memory, floats, hear, law_values, law_weights, move, shared, shared_ints
 
 
 @dataclass(frozen=True)
@@ -46,15 +43,10 @@ class Contrarian(Nature):
     def sight(self) -> Sight:
         return Sight.LAW if self.sees == "law" else Sight.DRAW
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
         if self.sees == "draw":
-            return CompiledNature(_contradict_draw, Memory(), sight=self.sight)
-        return CompiledNature(_contradict_mean, Memory(), sight=self.sight, by_side=True)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
-        if self.sees == "draw":
-            return new.Nature(contradict_draw, sight=self.sight)
-        return new.Nature(contradict_mean, sight=self.sight, by_side=True)
+            return steps.Nature(contradict_draw, sight=self.sight)
+        return steps.Nature(contradict_mean, sight=self.sight, by_side=True)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -98,10 +90,10 @@ def _share_of_resolved(share: int, resolved: float, most: int) -> float:
 TIE = 1e-9
 
 
-def contradict_mean(run: new.Run, size: int, forecast: float, number: int) -> float:
+def contradict_mean(run: Run, size: int, forecast: float, number: int) -> float:
     if size == 0:
         return 1.0 if forecast < 0.0 else 0.0
-    (values, weights), lean, spread = new.law(run), 0.0, 0.0
+    (values, weights), lean, spread = law(run), 0.0, 0.0
     for j in range(size):
         part = weights[j] * (values[j] - 0.5)
         lean += part
@@ -109,24 +101,7 @@ def contradict_mean(run: new.Run, size: int, forecast: float, number: int) -> fl
     return 1.0 if lean < -TIE * spread else 0.0
 
 
-def contradict_draw(run: new.Run, size: int, forecast: float, number: int) -> float:
-    return 1.0 if forecast < 0.5 else 0.0
-
-
-@move
-def _contradict_mean(run, number, size, forecast):
-    if size == 0:
-        return 1.0 if forecast < 0.0 else 0.0
-    values, weights, lean, spread = law_values(run), law_weights(run), 0.0, 0.0
-    for j in range(size):
-        part = weights[j] * (values[j] - 0.5)
-        lean += part
-        spread += abs(part)
-    return 1.0 if lean < -TIE * spread else 0.0
-
-
-@move
-def _contradict_draw(run, number, size, forecast):
+def contradict_draw(run: Run, size: int, forecast: float, number: int) -> float:
     return 1.0 if forecast < 0.5 else 0.0
 
 
@@ -174,12 +149,7 @@ class Greedy(Nature):
     def memory(self) -> str | None:  # type: ignore[override]
         return "O(t)" if self.cells is None else "O(cells)"
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        shared_ints = [get_args(Target).index(self.target), self.cells or 0]
-        kink = [float(self.kink)]
-        return level_player(_greed, _note, cells=self.cells, shared_ints=shared_ints, shared=kink)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
         shared = [get_args(Target).index(self.target), self.cells or 0, float(self.kink)]
         return level_nature(raise_most, add_to_level, shared, cells=self.cells)
 
@@ -194,7 +164,7 @@ class Greedy(Nature):
 ECE, SQUARE, KINK = 0, 1, 2
 
 
-@new.kernel
+@kernel
 def value_of(total, v, target, kink):
     """f_v of the docstring."""
     if target == SQUARE:
@@ -204,9 +174,9 @@ def value_of(total, v, target, kink):
     return max(total, 0.0) if v < kink else max(-total, 0.0)
 
 
-def raise_most(run: new.Run, size: int, forecast: float, number: int) -> float:
+def raise_most(run: Run, size: int, forecast: float, number: int) -> float:
     """The state is a sum for each level, or cell; shared are the target, the cells and the kink."""
-    mine, given, (values, weights) = new.state(run), new.shared(run), new.law(run)
+    mine, given, (values, weights) = state(run), shared(run), law(run)
     target, cells, kink, lead = int(given[0]), int(given[1]), given[2], 0.0
     for j in range(size):
         v, weight = values[j], weights[j]
@@ -219,58 +189,9 @@ def raise_most(run: new.Run, size: int, forecast: float, number: int) -> float:
     return 0.5 if lead == 0.0 else (1.0 if lead > 0.0 else 0.0)
 
 
-def add_to_level(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    mine, given = new.state(run), new.shared(run)
+def add_to_level(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    mine, given = state(run), shared(run)
     target, cells, kink = int(given[0]), int(given[1]), given[2]
     at = cell_of(forecast, cells) if cells > 0 else entered(mine, 2, forecast)
     mine[at] += outcome - (kink if target == KINK else forecast)
-    return 0
-
-
-@kernel
-def _value(sum_, v, target, kink):
-    """f_v of the docstring."""
-    if target == SQUARE:
-        return sum_ * sum_
-    if target == ECE or v == kink:
-        return abs(sum_)
-    return max(sum_, 0.0) if v < kink else max(-sum_, 0.0)
-
-
-@kernel
-def _lead(s, v, w, target, kink):
-    """By how much more, weighed, the target rises with y = 1 than with y = 0 if v is drawn."""
-    c = kink if target == KINK else v
-    return w * (_value(s + 1.0 - c, v, target, kink) - _value(s - c, v, target, kink))
-
-
-@part_of_kernel
-def _mean_lead(run, size, target):
-    """The lead over the law; the state is a sum for each level, or cell."""
-    sums, cells, kink = floats(run), shared_ints(run)[1], shared(run)[0]
-    values, weights, lead = law_values(run), law_weights(run), 0.0
-    for j in range(size):
-        if weights[j] > 0.0:
-            at = cell(values[j], cells) if cells > 0 else find(run, j)
-            lead += _lead(sums[index(at)], values[j], weights[j], target, kink)
-    return lead
-
-
-@move
-def _greed(run, number, size, forecast):
-    # For a target that is a constant no branch on it is compiled.
-    if shared_ints(run)[0] == ECE:
-        lead = _mean_lead(run, size, ECE)
-    elif shared_ints(run)[0] == SQUARE:
-        lead = _mean_lead(run, size, SQUARE)
-    else:
-        lead = _mean_lead(run, size, KINK)
-    return 0.5 if lead == 0.0 else (1.0 if lead > 0.0 else 0.0)
-
-
-@hear
-def _note(run, number, size, forecast, outcome):
-    target, cells, kink = shared_ints(run)[0], shared_ints(run)[1], shared(run)[0]
-    at = cell(forecast, cells) if cells > 0 else enter(run, forecast)
-    floats(run)[index(at)] += outcome - (kink if target == KINK else forecast)
     return 0

@@ -16,7 +16,7 @@ from onlinecal.core.specification import (
     number,
     specified,
 )
-from onlinecal.rounds.law import brief
+from onlinecal.engine2.law import brief
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ def declared_sight(plain: Any, default: Sight) -> Sight:
 class Scalar(OfPlain, Nature):
     """Plays a nature in plain Python: an object with `probability()` or `probability(round)`, and maybe `update`.
 
-    `update(forecast, outcome)` tells it a past round. `round` (`onlinecal.rounds.plain.Round`) has a number and a time.
-    As far as its class declares sight, it has the law, a dict value → probability, and the forecast. With the class
-    attribute `reveals` it has `context(round)`, which returns a dict kind → number.
+    `update(forecast, outcome)` tells it a past round. `round` (`onlinecal.engine2.seats.Round`) has a number and a
+    time. As far as its class declares sight, it has the law, a dict value → probability, and the forecast. With the
+    class attribute `reveals` it has `context(round)`, which returns a dict kind → number.
 
     Information: Sees what its class declares: ``sight = "law"``, or a `Sight`. Default: HISTORY if it has `update`,
     else nothing. One Python object a run. The facts of `onlinecal.core.strategy` are class attributes of those names.

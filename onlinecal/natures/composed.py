@@ -8,100 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, depends_on_horizon
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.specification import allow, expression, part, parts
 from onlinecal.core.strategy import some, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
+from onlinecal.engine2 import steps
 from onlinecal.engine2.loop import hear_nothing, say_nothing
-from onlinecal.engine2.start import begin as begin_new
+from onlinecal.engine2.start import begin
+from onlinecal.engine2.steps import LEARN, REVEAL, Run, compiled, inner, kernel, note, one_of, shared
 from onlinecal.natures.base import Nature, OfNatures, check_weights
-from onlinecal.rounds.parts import Whole, places, reserve_parts
-from onlinecal.rounds.players import CompiledNature
-from onlinecal.rounds.protocol import begin
-from onlinecal.rounds.steps import (
-    ATOMS,
-    CONTEXT,
-    FIELDS,
-    MEMO,
-    SCRATCH,
-    TIME,
-    VALUES,
-    WEIGHTS,
-    call_hear,
-    call_move,
-    call_reveal,
-    context,
-    hear,
-    ints,
-    move,
-    reveal,
-    shared,
-    shared_ints,
-)
-from onlinecal.rounds.words import run_of
-
-#: shared numbers of a part: its three steps or 0; whether it sees laws, draws; places of room, memo and context
-FIRST, HEARS, REVEALS, SEES_LAW, SEES_DRAW, ROOM_AT, MEMO_AT, LISTED, PART = range(9)
 
 
-class Parts(Whole):
-    """The memory of a nature with parts that are made of steps, and their common kinds of context in order.
-
-    With `one_at_a_time` a round is of one part, and all share room and memo.
-    """
-
-    def __init__(
-        self,
-        players: Sequence[Any],
-        *,
-        kinds: Sequence[str] = (),
-        one_at_a_time: bool = False,
-        context: int = 0,
-        memo: int = 0,
-        **more: Any,
-    ) -> None:
-        rooms = [player.memory.context + len(player.memory.room) for player in players]
-        rooms, room = places(rooms, 0, one_at_a_time)
-        memos, memo = places([player.memory.memo for player in players], memo, one_at_a_time)
-        listed = [[player.reveals.index(kind) for kind in kinds] for player in players]
-        super().__init__(players, PART, listed, scratch=room, context=len(kinds) + context, memo=memo, **more)
-        self.rooms, self.memos = rooms, memos
-
-    def described(self, k: int, listed: int) -> tuple[int, list[Any]]:
-        """As `Whole` says; the law is the whole's, as far as the part may see it."""
-        player = self.players[k]
-        steps = [0 if step is None else step.address for step in player.steps]
-        sees = player.sight >= Sight.LAW, player.sight >= Sight.DRAW
-        return 0, [*steps, *sees, self.rooms[k], self.memos[k], listed]
-
-
-def whole(move: Any, memory: Parts, hear: Any, **options: Any) -> CompiledNature:
-    """A player of these parts, which hears where one of them does."""
-    players = memory.players
-    # All parts hear the same forecasts.
-    growing = {player.grows_with for player in players if player.grows}
-    return CompiledNature(
-        move,
-        memory,
-        hear=hear if any(player.steps[1] is not None for player in players) else None,
-        reserve=reserve_parts if growing else None,
-        grows_with="levels" if growing == {"levels"} else "rounds",
-        **options,
-    )
-
-
-def start_part(whose: str, name: str, of: Nature, rounds: int, horizon: int, stream: Stream) -> new.Nature:
+def start_part(whose: str, name: str, of: Nature, rounds: int, horizon: int, stream: Stream) -> steps.Nature:
     """A part at its beginning, which plays this number of rounds of a whole."""
     if of.length is not None and rounds > of.length:
         raise InvalidParameter(
             f"{whose}: {rounds} of {horizon} rounds fall to {name} = {strategy_name(of)}, which has {of.length}; "
             "expected at most that"
         )
-    return begin_new("nature", of, max(rounds, 1), stream)
+    return begin("nature", of, max(rounds, 1), stream)
 
 
 #: the note where each round is that of one part: the part, and its number of the round. Then come the kinds of context
@@ -110,8 +37,8 @@ PART_NOW, NUMBER_OF, KINDS = range(3)
 
 
 def one_at_a_time(
-    whose: Any, parts: Sequence[new.Nature], kinds: Sequence[str], shared: Sequence[float] = (), **more: Any
-) -> new.Nature:
+    whose: Any, parts: Sequence[steps.Nature], kinds: Sequence[str], shared: Sequence[float] = (), **more: Any
+) -> steps.Nature:
     """A nature of which each round is that of one part: `whose(run, number)` is the part, and its number of the round.
 
     The parts' common `kinds` of context are revealed. Its shared numbers begin with the kernels of each part.
@@ -122,7 +49,7 @@ def one_at_a_time(
     each = list(dict.fromkeys(own))
     move, hear, reveal = steps_one_at_a_time(whose, tuple(each), first)
     reveals = {KINDS + i: kind for i, kind in enumerate(kinds)} | more.pop("reveals", {})
-    return new.Nature(
+    return steps.Nature(
         move,
         shared=[*map(each.index, own), *shared],
         hear=hear if any(part.hear is not None for part in parts) else None,
@@ -134,7 +61,7 @@ def one_at_a_time(
     )
 
 
-def steps_of(part: new.Nature, places: tuple[int, ...] = ()) -> tuple[Any, ...]:
+def steps_of(part: steps.Nature, places: tuple[int, ...] = ()) -> tuple[Any, ...]:
     """Kernels that call the steps of a part, as far as its sight allows; `places` in the whole's note are revealed."""
     sees = part.sight >= Sight.LAW, part.sight >= Sight.DRAW
     return kernels_of(part.move, part.hear, part.reveal, *sees, places)
@@ -145,21 +72,21 @@ def kernels_of(
     move: Any, hear: Any, reveal: Any, sees_law: bool, sees_draw: bool, places: tuple[int, ...]
 ) -> tuple[Any, ...]:
     """The kernels of `steps_of`; `first` is where the part's note begins in that of the whole."""
-    hear_step, shown = hear or new.compiled(new.LEARN, hear_nothing), np.array(places, np.int64)
-    reveal_step = reveal or new.compiled(new.REVEAL, say_nothing)
+    hear_step, shown = hear or compiled(LEARN, hear_nothing), np.array(places, np.int64)
+    reveal_step = reveal or compiled(REVEAL, say_nothing)
 
-    @new.kernel
+    @kernel
     def move_part(run, k, first, size, forecast, number):
-        part = new.inner(run, k, first, 0)
+        part = inner(run, k, first, 0)
         return move(part, size if sees_law else 0, forecast if sees_draw else np.nan, number)
 
-    @new.kernel
+    @kernel
     def tell_part(run, k, first, forecast, outcome, number):
-        return hear_step(new.inner(run, k, first, 0), -1, forecast, outcome, number)
+        return hear_step(inner(run, k, first, 0), -1, forecast, outcome, number)
 
-    @new.kernel
+    @kernel
     def reveal_part(run, k, first, number):
-        code, noted = reveal_step(new.inner(run, k, first, 0), number), new.note(run)
+        code, noted = reveal_step(inner(run, k, first, 0), number), note(run)
         for i in range(len(shown)):
             noted[KINDS + i] = noted[shown[i]]
         return code
@@ -170,77 +97,27 @@ def kernels_of(
 @cache
 def steps_one_at_a_time(whose: Any, each: tuple[Any, ...], first: int) -> tuple[Any, ...]:
     """The steps of a nature of which each round is that of one part. Shared are the places of the parts' kernels."""
-    moves, tells, reveals = (new.one_of(kernels) for kernels in zip(*each, strict=True))
+    moves, tells, reveals = (one_of(kernels) for kernels in zip(*each, strict=True))
 
-    @new.kernel
+    @kernel
     def begin_round(run, number):
-        noted, (k, own) = new.note(run), whose(run, number)
+        noted, (k, own) = note(run), whose(run, number)
         noted[PART_NOW], noted[NUMBER_OF] = k, own
-        return k, own, int(new.shared(run)[k])
+        return k, own, int(shared(run)[k])
 
-    def move(run: new.Run, size: int, forecast: float, number: int) -> float:
+    def move(run: Run, size: int, forecast: float, number: int) -> float:
         k, own, which = begin_round(run, number)
         return moves(which, run, k, first, size, forecast, own)
 
-    def hear(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-        k, own = int(new.note(run)[PART_NOW]), int(new.note(run)[NUMBER_OF])
-        return tells(int(new.shared(run)[k]), run, k, first, forecast, outcome, own)
+    def hear(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+        k, own = int(note(run)[PART_NOW]), int(note(run)[NUMBER_OF])
+        return tells(int(shared(run)[k]), run, k, first, forecast, outcome, own)
 
-    def reveal(run: new.Run, number: int) -> int:
+    def reveal(run: Run, number: int) -> int:
         k, own, which = begin_round(run, number)
         return reveals(which, run, k, first, own)
 
     return move, hear, reveal
-
-
-def begin_part(whose: str, name: str, of: Nature, rounds: int, horizon: int, stream: Stream) -> Any:
-    """A part at its beginning, which plays this number of rounds of a whole."""
-    if of.length is not None and rounds > of.length:
-        raise InvalidParameter(
-            f"{whose}: {rounds} of {horizon} rounds fall to {name} = {strategy_name(of)}, which has {of.length}; "
-            "expected at most that"
-        )
-    return begin("nature", of, max(rounds, 1), stream)
-
-
-@part_of_kernel
-def _part(run, k):
-    row, fields = shared_ints(run)[k * PART : (k + 1) * PART], ints(run)[k * FIELDS : (k + 1) * FIELDS]
-    fields[CONTEXT], fields[MEMO] = run[SCRATCH] + 8 * row[ROOM_AT], run[MEMO] + 8 * row[MEMO_AT]
-    fields[SCRATCH] = fields[CONTEXT] + 8 * fields[CONTEXT + 1]
-    for place in (VALUES, WEIGHTS):
-        fields[place], fields[place + 1] = run[place], run[place + 1] * row[SEES_LAW]
-    fields[ATOMS + 1], fields[TIME] = 0, run[TIME]
-    return run_of(fields)
-
-
-@part_of_kernel
-def move_part(run, k, number, size, forecast):
-    """q of part k, from what it may see."""
-    row = shared_ints(run)[k * PART : (k + 1) * PART]
-    return call_move(
-        row[FIRST], (_part(run, k), number, size * row[SEES_LAW], forecast if row[SEES_DRAW] != 0 else np.nan)
-    )
-
-
-@part_of_kernel
-def tell_part(run, k, number, size, forecast, outcome):
-    """Tells part k the round, if it is to hear of any; the code of its step."""
-    row = shared_ints(run)[k * PART : (k + 1) * PART]
-    if row[HEARS] == 0:
-        return 0
-    return call_hear(row[HEARS], (_part(run, k), number, size * row[SEES_LAW], forecast, outcome))
-
-
-@part_of_kernel
-def reveal_part(run, k, number, own):
-    """Has part k reveal what the whole does, but for the kind at place `own`; the code of its step."""
-    row, part = shared_ints(run)[k * PART : (k + 1) * PART], _part(run, k)
-    code = call_reveal(row[REVEALS], (part, number))
-    for i in range(len(context(run))):
-        if i != own:
-            context(run)[i] = context(part)[shared_ints(run)[row[LISTED] + i - (i > own)]]
-    return code
 
 
 @dataclass(frozen=True)
@@ -272,18 +149,9 @@ class Mixture(OfNatures):
     def length(self) -> int | None:
         return min((part.length for part in self.natures if part.length is not None), default=None)
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
         players = [
             begin("nature", part, horizon, stream.child(f"part {i}")) for i, part in enumerate(self.natures)
-        ]
-        weights = np.array(self.weights or [1.0] * len(players), np.float64)
-        memory = Parts(players, shared=weights / weights.sum())
-        return whole(_mix, memory, _tell_all, sight=self.sight)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
-        players = [
-            begin_new("nature", part, horizon, stream.child(f"part {i}"))
-            for i, part in enumerate(self.natures)
         ]
         own = [steps_of(player) for player in players]
         each = list(dict.fromkeys(own))
@@ -291,7 +159,7 @@ class Mixture(OfNatures):
         notes = np.cumsum([0] + [player.note for player in players])
         move, hear = steps_of_mixture(tuple(each))
         hears = any(player.hear is not None for player in players)
-        return new.Nature(
+        return steps.Nature(
             move, shared=[len(players), *weights / weights.sum(), *map(each.index, own), *notes[:-1]],
             sight=self.sight, hear=hear if hears else None, note=int(notes[-1]), parts=players,
         )  # fmt: skip
@@ -300,10 +168,10 @@ class Mixture(OfNatures):
 @cache
 def steps_of_mixture(each: tuple[Any, ...]) -> tuple[Any, ...]:
     """The steps of a mixture. Shared: how many parts; the weights, the places of kernels, where the notes begin."""
-    moves, tells, _ = (new.one_of(kernels) for kernels in zip(*each, strict=True))
+    moves, tells, _ = (one_of(kernels) for kernels in zip(*each, strict=True))
 
-    def move(run: new.Run, size: int, forecast: float, number: int) -> float:
-        given, q = new.shared(run), 0.0
+    def move(run: Run, size: int, forecast: float, number: int) -> float:
+        given, q = shared(run), 0.0
         many = int(given[0])
         for k in range(many):
             which, first = int(given[1 + many + k]), int(given[1 + 2 * many + k])
@@ -314,8 +182,8 @@ def steps_of_mixture(each: tuple[Any, ...]) -> tuple[Any, ...]:
             q = min(q + given[1 + k] * own, 1.0)
         return q
 
-    def hear(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-        given = new.shared(run)
+    def hear(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+        given = shared(run)
         many = int(given[0])
         for k in range(many):
             which, first = int(given[1 + many + k]), int(given[1 + 2 * many + k])
@@ -325,27 +193,6 @@ def steps_of_mixture(each: tuple[Any, ...]) -> tuple[Any, ...]:
         return 0
 
     return move, hear
-
-
-@move
-def _mix(run, number, size, forecast):
-    q = 0.0
-    for k in range(len(shared(run))):
-        own = move_part(run, k, number, size, forecast)
-        if not 0.0 <= own <= 1.0:
-            return own  # weighed, it could hide among the others
-        # Only rounding could bring the sum above 1.
-        q = min(q + shared(run)[k] * own, 1.0)
-    return q
-
-
-@hear
-def _tell_all(run, number, size, forecast, outcome):
-    for k in range(len(shared(run))):
-        code = tell_part(run, k, number, size, forecast, outcome)
-        if code < 0:
-            return code
-    return 0
 
 
 @dataclass(frozen=True)
@@ -389,22 +236,7 @@ class Switch(OfNatures):
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
         return some([depends_on_horizon(self.at), super().needs_horizon])
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        at = min(round(check_expression("at", self.at, 0.0, 1e12, horizon)), horizon)
-        players = [
-            begin_part("switch", name, of, rounds, horizon, stream.child(name))
-            for name, of, rounds in (("first", self.first, at), ("then", self.then, horizon - at))
-        ]
-        kinds = sorted(self.reveals)
-        player = whole(
-            _move_now, Parts(players, kinds=kinds, shared=[at]), _tell_now,
-            sight=self.sight, reveals=kinds, reveal=_reveal_now if kinds else None,
-        )  # fmt: skip
-        if self.streams:
-            player.streams_of = partial(_streams_now, players[0].streams_of, players[1].streams_of, at)
-        return player
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
         at = min(round(check_expression("at", self.at, 0.0, 1e12, horizon)), horizon)
         players = [
             start_part("switch", name, of, rounds, horizon, stream.child(name))
@@ -417,10 +249,10 @@ class Switch(OfNatures):
         return one_at_a_time(now, players, kinds, [at], sight=self.sight, streams_of=streams_of)
 
 
-@new.kernel
+@kernel
 def now(run, number):
     """The part that plays a round, and its number of it. The rounds of the first one are shared, behind two numbers."""
-    at = int(new.shared(run)[2])
+    at = int(shared(run)[2])
     return (0, number) if number <= at else (1, number - at)
 
 
@@ -429,28 +261,3 @@ def _streams_now(first: Any, then: Any, at: int, low: int, high: int) -> Any:
     early = [first(low, min(high, at))] if low <= at else []
     late = [then(max(low, at + 1) - at, high - at)] if high > at else []
     return np.concatenate(early + late)
-
-
-@part_of_kernel
-def _now(run, number):
-    """The part that plays a round, and the rounds before its first."""
-    at = np.int64(shared(run)[0])
-    return (0, 0) if number <= at else (1, at)
-
-
-@move
-def _move_now(run, number, size, forecast):
-    k, before = _now(run, number)
-    return move_part(run, k, number - before, size, forecast)
-
-
-@hear
-def _tell_now(run, number, size, forecast, outcome):
-    k, before = _now(run, number)
-    return tell_part(run, k, number - before, size, forecast, outcome)
-
-
-@reveal
-def _reveal_now(run, number):
-    k, before = _now(run, number)
-    return reveal_part(run, k, number - before, len(context(run)))

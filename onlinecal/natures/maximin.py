@@ -1,16 +1,13 @@
 """The nature that plays the solved game."""
 
-import math
 from dataclasses import dataclass
 
 from onlinecal.core.guarantee import Guarantee, OnGrid, Sight
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
-from onlinecal.exact.policy import play
+from onlinecal.engine2 import steps
+from onlinecal.engine2.steps import Run
 from onlinecal.forecasters.minimax import OfSolvedGame, count_bias, play_solved
 from onlinecal.natures.base import Nature
-from onlinecal.rounds.players import CompiledNature
-from onlinecal.rounds.steps import hear, ints, move, scratch, shared, shared_ints
 
 
 @dataclass(frozen=True)
@@ -38,33 +35,15 @@ class Maximin(OfSolvedGame, Nature):
 
     m: int = 2
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        return CompiledNature(_mix, self._memory(horizon), sight=self.sight, hear=_note)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
-        return new.Nature(mix_optimally, *self._solved(horizon), sight=self.sight, hear=count_bias)
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
+        return steps.Nature(mix_optimally, *self._solved(horizon), sight=self.sight, hear=count_bias)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         return (self._value(OnGrid(int(self.m)), False),)
 
 
-def mix_optimally(run: new.Run, size: int, forecast: float, number: int) -> float:
-    """The state is all m·E_i of the rounds that are known, and room."""
+def mix_optimally(run: Run, size: int, forecast: float, number: int) -> float:
+    """The state is that of `say_optimally`."""
     _, _, _, q = play_solved(run, number)
     return float(q)
-
-
-@move
-def _mix(run, number, size, forecast):
-    """The state is m·E_0, …, m·E_m of the rounds that are known."""
-    return play(shared_ints(run), shared(run), number, ints(run), scratch(run))[3]
-
-
-@hear
-def _note(run, number, size, forecast, outcome):
-    bias = ints(run)
-    m = len(bias) - 1
-    i = math.floor(forecast * m + 0.5)
-    bias[i] += m * outcome - i
-    return 0

@@ -7,28 +7,13 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from onlinecal.core._compile import index, kernel
-from onlinecal.core.arrays import cell
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.specification import UNIT, allow, listed, number, optional, whole
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
-from onlinecal.natures._levels import (
-    OWN,
-    ROOM,
-    cell_of,
-    ends,
-    ends_of,
-    enter,
-    entered,
-    find,
-    level_nature,
-    level_player,
-    place_of,
-)
+from onlinecal.engine2 import steps
+from onlinecal.engine2.steps import Run, kernel, law, note, shared, state
+from onlinecal.natures._levels import OWN, cell_of, ends_of, entered, level_nature, place_of
 from onlinecal.natures.base import Nature
-from onlinecal.rounds.players import CompiledNature
-from onlinecal.rounds.steps import floats, hear, ints, law_values, law_weights, move, shared, shared_ints
 
 
 @dataclass(frozen=True)
@@ -65,18 +50,14 @@ class KinkApproach(Nature):
     def memory(self) -> str | None:  # type: ignore[override]
         return "O(t)" if self.cells is None else "O(cells)"
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        shared = [float(self.kink), float(self.dwell)]
-        return level_player(_approach, _count, cells=self.cells, shared_ints=[self.cells or 0], shared=shared)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
         shared = [float(self.kink), float(self.dwell), self.cells or 0]
         return level_nature(approach, count_round, shared, cells=self.cells)
 
 
-def approach(run: new.Run, size: int, forecast: float, number: int) -> float:
+def approach(run: Run, size: int, forecast: float, number: int) -> float:
     """The state: how often each level, or cell, has been drawn."""
-    mine, given, (lowest, highest) = new.state(run), new.shared(run), ends_of(run, size)
+    mine, given, (lowest, highest) = state(run), shared(run), ends_of(run, size)
     kink, dwell, cells, middle = given[0], given[1], int(given[2]), 0.5 * (lowest + highest)
     if middle == kink:
         return 0.5
@@ -86,31 +67,9 @@ def approach(run: new.Run, size: int, forecast: float, number: int) -> float:
     return 1.0 if stays == (middle > kink) else 0.0
 
 
-def count_round(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    mine, cells = new.state(run), int(new.shared(run)[2])
+def count_round(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    mine, cells = state(run), int(shared(run)[2])
     mine[cell_of(forecast, cells) if cells > 0 else entered(mine, 2, forecast)] += 1.0
-    return 0
-
-
-@move
-def _approach(run, number, size, forecast):
-    """The state: how often each level, or cell, has been drawn."""
-    values, kink, cells = law_values(run), shared(run)[0], shared_ints(run)[0]
-    lowest, highest = ends(run, size)
-    middle = 0.5 * (values[lowest] + values[highest])
-    if middle == kink:
-        return 0.5
-    j = highest if middle > kink else lowest
-    at = cell(values[j], cells) if cells > 0 else find(run, j)
-    stays = floats(run)[index(at)] * (values[j] - kink) ** 2 < shared(run)[1]
-    return 1.0 if stays == (middle > kink) else 0.0
-
-
-@hear
-def _count(run, number, size, forecast, outcome):
-    cells = shared_ints(run)[0]
-    at = cell(forecast, cells) if cells > 0 else enter(run, forecast)
-    floats(run)[index(at)] += 1.0
     return 0
 
 
@@ -143,13 +102,7 @@ class SparseBias(Nature):
     unit_bytes: ClassVar[float] = 96.0
     allowed = allow(kink=UNIT, reach=number(1e-3, 1.0))
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        # A pair every two steps: N = rounds · step.
-        rounds = 2.0 * SHARE * horizon / self.reach
-        given = [float(self.kink), float(self.reach), rounds]
-        return level_player(_feed, _lean, columns=2, own=[1.0], shared=given)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
         # A pair every two steps: N = rounds · step.
         rounds = 2.0 * SHARE * horizon / self.reach
         given = [float(self.kink), float(self.reach), rounds]
@@ -160,12 +113,12 @@ class SparseBias(Nature):
 DRAWN, BIAS, FALLS = range(3)
 
 
-def feed(run: new.Run, size: int, forecast: float, number: int) -> float:
+def feed(run: Run, size: int, forecast: float, number: int) -> float:
     """The state's own number is the smallest step between two forecasts of one law so far; the note is this law's."""
-    mine, given, (u, v) = new.state(run), new.shared(run), ends_of(run, size)
+    mine, given, (u, v) = state(run), shared(run), ends_of(run, size)
     kink, reach, rounds = given[0], given[1], given[2]
     low, high = place_of(mine, 3, u), place_of(mine, 3, v)
-    new.note(run)[0] = v - u
+    note(run)[0] = v - u
     # The step of this very law counts, whether or not it was told before.
     enough = rounds * (min(mine[OWN], v - u) if v > u else mine[OWN])
     if 0.5 * (u + v) <= kink:
@@ -180,55 +133,14 @@ def feed(run: new.Run, size: int, forecast: float, number: int) -> float:
     return 1.0 if mine[low + BIAS] < u - 1e-9 else 0.0
 
 
-def lean(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    mine, step = new.state(run), new.note(run)[0]
+def lean(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    mine, step = state(run), note(run)[0]
     if step > 0.0:
         mine[OWN] = min(mine[OWN], step)
     at = entered(mine, 3, forecast)
     mine[at + DRAWN] += 1.0
     mine[at + BIAS] += outcome - forecast
     return 0
-
-
-@move
-def _feed(run, number, size, forecast):
-    """The state: the smallest step between two forecasts of one law so far; counts, and biases, of the levels."""
-    numbers, values, (lowest, highest) = floats(run), law_values(run), ends(run, size)
-    kink, reach, rounds = shared(run)[0], shared(run)[1], shared(run)[2]
-    counts, bias = _columns(run)
-    u, v = values[lowest], values[highest]
-    low, high = find(run, lowest), find(run, highest)
-    # The step of this very law counts, whether or not it was told before.
-    enough = rounds * (min(numbers[0], v - u) if v > u else numbers[0])
-    if 0.5 * (u + v) <= kink:
-        return 1.0
-    if v - kink > reach:
-        return 0.0
-    if counts[low] == 0.0 or counts[high] == 0.0:
-        return 1.0
-    if counts[low] >= enough or counts[high] >= enough:
-        return 0.0
-    # A bias of exactly u is often reached, up to rounding.
-    return 1.0 if bias[low] < u - 1e-9 else 0.0
-
-
-@hear
-def _lean(run, number, size, forecast, outcome):
-    numbers, values, (lowest, highest) = floats(run), law_values(run), ends(run, size)
-    if values[highest] > values[lowest]:
-        numbers[0] = min(numbers[0], values[highest] - values[lowest])
-    at = enter(run, forecast)
-    counts, bias = _columns(run)
-    counts[at] += 1.0
-    bias[at] += outcome - forecast
-    return 0
-
-
-@kernel
-def _columns(run):
-    """The counts and the biases of the levels."""
-    numbers, room = floats(run), ints(run)[ROOM]
-    return numbers[1 : 1 + room], numbers[1 + room :]
 
 
 @dataclass(frozen=True)
@@ -262,15 +174,12 @@ class LogisticPolicy(Nature):
             number(-1000.0, 1000.0)(f"weights[{i}]", weight)
         object.__setattr__(self, "weights", tuple(map(float, weights)))
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        return level_player(_weigh, _note, columns=2, shared=list(self.weights))
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
         return level_nature(weigh, add_round, list(self.weights), numbers=2)
 
 
-def weigh(run: new.Run, size: int, forecast: float, number: int) -> float:
-    mine, w, (values, weights), (a, b) = new.state(run), new.shared(run), new.law(run), ends_of(run, size)
+def weigh(run: Run, size: int, forecast: float, number: int) -> float:
+    mine, w, (values, weights), (a, b) = state(run), shared(run), law(run), ends_of(run, size)
     low, high = place_of(mine, 3, a), place_of(mine, 3, b)
     root_a, root_b = math.sqrt(mine[low + DRAWN] + 1.0), math.sqrt(mine[high + DRAWN] + 1.0)
     d, share = 0.5 - 0.5 * (a + b), 0.0
@@ -290,44 +199,11 @@ def weigh(run: new.Run, size: int, forecast: float, number: int) -> float:
     return 1.0 / (1.0 + math.exp(-min(max(8.0 * x, -700.0), 700.0)))
 
 
-def add_round(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    mine = new.state(run)
+def add_round(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    mine = state(run)
     at = entered(mine, 3, forecast)
     mine[at + DRAWN] += 1.0
     mine[at + BIAS] += outcome - forecast
-    return 0
-
-
-@move
-def _weigh(run, number, size, forecast):
-    """The state: counts, and biases, of the levels."""
-    numbers, room, w, values = floats(run), ints(run)[ROOM], shared(run), law_values(run)
-    lowest, highest = ends(run, size)
-    low, high = find(run, lowest), find(run, highest)
-    root_a, root_b = math.sqrt(numbers[low] + 1.0), math.sqrt(numbers[high] + 1.0)
-    d, share = 0.5 - 0.5 * (values[lowest] + values[highest]), 0.0
-    for j in range(size):
-        # A value may be that of several atoms.
-        share += law_weights(run)[j] if values[j] == values[lowest] else 0.0
-    x = (
-        w[0]
-        + w[1] * numbers[room + low] / root_a
-        - w[2] * numbers[room + high] / root_b
-        + w[3] * d
-        + w[4] * d * root_a
-        + w[5] * (share - 0.5)
-        + w[6] * (1.0 if d > 0.0 else -1.0)
-        + w[7] * d * root_b
-    )
-    return 1.0 / (1.0 + math.exp(-min(max(8.0 * x, -700.0), 700.0)))
-
-
-@hear
-def _note(run, number, size, forecast, outcome):
-    at = enter(run, forecast)
-    numbers, room = floats(run), ints(run)[ROOM]
-    numbers[at] += 1.0
-    numbers[room + at] += outcome - forecast
     return 0
 
 
@@ -358,36 +234,32 @@ class Ratchet(Nature):
     unit_bytes: ClassVar[float] = 128.0
     allowed = allow(kink=UNIT, low=number(-1000.0, 1000.0), width=number(0.0, 1000.0))
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        given = [float(self.kink), float(self.low), float(self.low) + float(self.width)]
-        return level_player(_push, _turn, columns=3, shared=given)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
         given = [float(self.kink), float(self.low), float(self.low) + float(self.width)]
         return level_nature(push, turn, given, numbers=3, note=1)
 
 
-@new.kernel
+@kernel
 def rises(run, at):
     """Whether the bias of a level is on its way up: a new one may stand above the threshold already."""
-    mine = new.state(run)
-    return mine[at + FALLS] == 0.0 if mine[at + DRAWN] > 0.0 else new.shared(run)[2] > 0.0
+    mine = state(run)
+    return mine[at + FALLS] == 0.0 if mine[at + DRAWN] > 0.0 else shared(run)[2] > 0.0
 
 
-def push(run: new.Run, size: int, forecast: float, number: int) -> float:
+def push(run: Run, size: int, forecast: float, number: int) -> float:
     """The note is 1 where the law is above the kink, −1 where it is below, and 0 at the kink."""
-    kink, (lowest, highest) = new.shared(run)[0], ends_of(run, size)
+    kink, (lowest, highest) = shared(run)[0], ends_of(run, size)
     middle = 0.5 * (lowest + highest)
     side = 1.0 if middle > kink else -1.0 if middle < kink else 0.0
-    new.note(run)[0] = side
+    note(run)[0] = side
     if side == 0.0:
         return 0.5
-    at = place_of(new.state(run), 4, highest if side > 0.0 else lowest)
+    at = place_of(state(run), 4, highest if side > 0.0 else lowest)
     return 1.0 if rises(run, at) == (side > 0.0) else 0.0
 
 
-def turn(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    mine, given, side = new.state(run), new.shared(run), new.note(run)[0]
+def turn(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    mine, given, side = state(run), shared(run), note(run)[0]
     at = entered(mine, 4, forecast)
     mine[at + FALLS] = 0.0 if rises(run, at) else 1.0
     mine[at + DRAWN] += 1.0
@@ -398,48 +270,4 @@ def turn(run: new.Run, place: int, forecast: float, outcome: int, number: int) -
             mine[at + FALLS] = 1.0
         elif mine[at + FALLS] == 1.0 and scaled <= given[1]:
             mine[at + FALLS] = 0.0
-    return 0
-
-
-@kernel
-def _side(run, lowest, highest):
-    """1 where the law is above the kink, −1 where it is below; 0 at the kink."""
-    values = law_values(run)
-    middle = 0.5 * (values[lowest] + values[highest])
-    return 1.0 if middle > shared(run)[0] else -1.0 if middle < shared(run)[0] else 0.0
-
-
-@move
-def _push(run, number, size, forecast):
-    """The state: counts, biases, and whether the bias is on its way down (1) or up (0), of the levels."""
-    lowest, highest = ends(run, size)
-    side = _side(run, lowest, highest)
-    if side == 0.0:
-        return 0.5
-    at = find(run, highest if side > 0.0 else lowest)
-    return 1.0 if _rises(run, at) == (side > 0.0) else 0.0
-
-
-@kernel
-def _rises(run, at):
-    """Whether the bias of a level is on its way up: a new one may stand above the threshold already."""
-    numbers, room = floats(run), ints(run)[ROOM]
-    return numbers[2 * room + at] == 0.0 if numbers[at] > 0.0 else shared(run)[2] > 0.0
-
-
-@hear
-def _turn(run, number, size, forecast, outcome):
-    at = enter(run, forecast)
-    numbers, room = floats(run), ints(run)[ROOM]
-    lowest, highest = ends(run, size)
-    side = _side(run, lowest, highest)
-    numbers[2 * room + at] = 0.0 if _rises(run, at) else 1.0
-    numbers[at] += 1.0
-    numbers[room + at] += outcome - forecast
-    scaled = side * numbers[room + at] / math.sqrt(numbers[at] + 1.0)
-    if side != 0.0:
-        if numbers[2 * room + at] == 0.0 and scaled >= shared(run)[2]:
-            numbers[2 * room + at] = 1.0
-        elif numbers[2 * room + at] == 1.0 and scaled <= shared(run)[1]:
-            numbers[2 * room + at] = 0.0
     return 0

@@ -10,10 +10,9 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.files import Table, located, times
 from onlinecal.core.specification import allow, number, optional
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
+from onlinecal.engine2 import steps
+from onlinecal.engine2.steps import Run, note, shared
 from onlinecal.natures.base import Nature
-from onlinecal.rounds.players import CompiledNature
-from onlinecal.rounds.steps import Memory, context, move, reveal, shared, shared_ints
 
 
 @dataclass(frozen=True)
@@ -84,40 +83,23 @@ class Replay(Nature):
     def length(self) -> int:
         return len(self.outcomes)
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        rows = [column for column in (self.outcomes, self.forecasts) if column is not None]
-        memory = Memory(shared_ints=[self.length], shared=np.concatenate(rows), context=len(rows) - 1)
-        return CompiledNature(_row, memory, reveal=_show_base if self.reveals else None, reveals=self.reveals)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
         if self.forecasts is None:
-            return new.Nature(play_row, shared=self.outcomes)
-        return new.Nature(
+            return steps.Nature(play_row, shared=self.outcomes)
+        return steps.Nature(
             play_row, shared=np.concatenate([self.outcomes, self.forecasts]), reveal=reveal_base, reveals={0: "base"},
             note=1,
         )  # fmt: skip
 
 
-def play_row(run: new.Run, size: int, forecast: float, number: int) -> float:
+def play_row(run: Run, size: int, forecast: float, number: int) -> float:
     """Shared are the outcomes, and behind them as many base forecasts if there are any."""
-    return new.shared(run)[number - 1]
-
-
-def reveal_base(run: new.Run, number: int) -> int:
-    given = new.shared(run)
-    new.note(run)[0] = given[len(given) // 2 + number - 1]
-    return 0
-
-
-@move
-def _row(run, number, size, forecast):
-    """The outcomes, and behind them the base forecasts if there are any."""
     return shared(run)[number - 1]
 
 
-@reveal
-def _show_base(run, number):
-    context(run)[0] = shared(run)[shared_ints(run)[0] + number - 1]
+def reveal_base(run: Run, number: int) -> int:
+    given = shared(run)
+    note(run)[0] = given[len(given) // 2 + number - 1]
     return 0
 
 

@@ -4,31 +4,16 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, depends_on_horizon, grid_steps, value_at
 from onlinecal.core.guarantee import Forecasters, Guarantee, Sight, through
 from onlinecal.core.specification import UNIT, allow, expression, number, tuned
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
-from onlinecal.natures.adaptive import keep_bias, stay
+from onlinecal.engine2 import steps
+from onlinecal.engine2.steps import Run, kernel, note, own_uniform, shared, state
+from onlinecal.natures.adaptive import keep_bias
 from onlinecal.natures.base import Nature
-from onlinecal.rounds.players import CompiledNature
-from onlinecal.rounds.steps import (
-    Memory,
-    cached_uniform,
-    context,
-    floats,
-    hear,
-    move,
-    reveal,
-    shared,
-    shared_ints,
-)
-
-#: the five numbers of a state that keep uniforms which are drawn together, at first
-CACHE = [-1.0, 0.0, 0.0, 0.0, 0.0]
 
 
 @dataclass(frozen=True)
@@ -51,11 +36,8 @@ class Bernoulli(Nature):
 
     q: float = 0.5
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        return CompiledNature(_line, Memory(shared=[float(self.q), 0.0]))
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
-        return new.Nature(line, shared=[float(self.q), 0.0])
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
+        return steps.Nature(line, shared=[float(self.q), 0.0])
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -84,24 +66,13 @@ class Drift(Nature):
     first: float = 0.0
     last: float = 1.0
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
         slope = (self.last - self.first) / horizon
-        return CompiledNature(_line, Memory(shared=[self.first - 0.5 * slope, slope]))
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
-        slope = (self.last - self.first) / horizon
-        return new.Nature(line, shared=[self.first - 0.5 * slope, slope])
+        return steps.Nature(line, shared=[self.first - 0.5 * slope, slope])
 
 
-def line(run: new.Run, size: int, forecast: float, number: int) -> float:
+def line(run: Run, size: int, forecast: float, number: int) -> float:
     """Shared are q_0 and the slope."""
-    # The end points are in [0, 1], so only rounding could leave it.
-    return min(1.0, max(0.0, new.shared(run)[0] + new.shared(run)[1] * number))
-
-
-@move
-def _line(run, number, size, forecast):
-    """q_0 and the slope."""
     # The end points are in [0, 1], so only rounding could leave it.
     return min(1.0, max(0.0, shared(run)[0] + shared(run)[1] * number))
 
@@ -123,24 +94,13 @@ class Sawtooth(Nature):
 
     cycles: float | str = 10.0
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
         cycles = check_expression("cycles", self.cycles, 0.0, 1e9, horizon)
-        return CompiledNature(_saw, Memory(shared=[cycles / horizon]))
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
-        cycles = check_expression("cycles", self.cycles, 0.0, 1e9, horizon)
-        return new.Nature(climb, shared=[cycles / horizon])
+        return steps.Nature(climb, shared=[cycles / horizon])
 
 
-def climb(run: new.Run, size: int, forecast: float, number: int) -> float:
+def climb(run: Run, size: int, forecast: float, number: int) -> float:
     """Shared is how much it climbs a round."""
-    climbed = new.shared(run)[0] * (number - 0.5)
-    return climbed - math.floor(climbed)
-
-
-@move
-def _saw(run, number, size, forecast):
-    """How much it climbs a round."""
     climbed = shared(run)[0] * (number - 0.5)
     return climbed - math.floor(climbed)
 
@@ -164,25 +124,14 @@ class Sinusoid(Nature):
     period: float | str = "T/10"
     amplitude: float = 0.5
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
         # Below ten rounds T/10 is no period; one round is the shortest there is.
         period = max(1.0, value_at(self.period, horizon))
-        return CompiledNature(_swing, Memory(shared=[2.0 * math.pi / period, float(self.amplitude)]))
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
-        # Below ten rounds T/10 is no period; one round is the shortest there is.
-        period = max(1.0, value_at(self.period, horizon))
-        return new.Nature(swing, shared=[2.0 * math.pi / period, float(self.amplitude)])
+        return steps.Nature(swing, shared=[2.0 * math.pi / period, float(self.amplitude)])
 
 
-def swing(run: new.Run, size: int, forecast: float, number: int) -> float:
+def swing(run: Run, size: int, forecast: float, number: int) -> float:
     """Shared are radians a round, and the amplitude."""
-    return min(1.0, max(0.0, 0.5 + new.shared(run)[1] * math.sin(new.shared(run)[0] * number)))
-
-
-@move
-def _swing(run, number, size, forecast):
-    """Radians a round, and the amplitude."""
     return min(1.0, max(0.0, 0.5 + shared(run)[1] * math.sin(shared(run)[0] * number)))
 
 
@@ -210,49 +159,26 @@ class UniformTruth(Nature):
         super().__post_init__()
         number(0.0, float(self.high))("low", self.low)
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
         ends = [float(self.low), float(self.high) - float(self.low)]
-        memory = Memory(floats=CACHE, shared=ends, stream=stream, context=1)
-        return CompiledNature(_any, memory, reveal=_show_any, reveals=self.reveals)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
-        ends = [float(self.low), float(self.high) - float(self.low)]
-        return new.Nature(
+        return steps.Nature(
             move_truth, shared=ends, reveal=reveal_truth, reveals={0: "truth"}, note=1, stream=stream
         )
 
 
-@new.kernel
+@kernel
 def truth(run, number):
     """Shared are the least truth, and how much the largest is above it."""
     # Rounding could leave [0, 1] by the upper end.
-    return min(1.0, new.shared(run)[0] + new.shared(run)[1] * new.own_uniform(run, number - 1))
+    return min(1.0, shared(run)[0] + shared(run)[1] * own_uniform(run, number - 1))
 
 
-def move_truth(run: new.Run, size: int, forecast: float, number: int) -> float:
+def move_truth(run: Run, size: int, forecast: float, number: int) -> float:
     return truth(run, number)
 
 
-def reveal_truth(run: new.Run, number: int) -> int:
-    new.note(run)[0] = truth(run, number)
-    return 0
-
-
-@kernel
-def _truth(run, number):
-    """Of the least truth, and how much the largest is above it."""
-    # Rounding could leave [0, 1] by the upper end.
-    return min(1.0, shared(run)[0] + shared(run)[1] * cached_uniform(run, number - 1, floats(run)))
-
-
-@move
-def _any(run, number, size, forecast):
-    return _truth(run, number)
-
-
-@reveal
-def _show_any(run, number):
-    context(run)[0] = _truth(run, number)
+def reveal_truth(run: Run, number: int) -> int:
+    note(run)[0] = truth(run, number)
     return 0
 
 
@@ -281,48 +207,26 @@ class LogisticFeatures(Nature):
     needs_horizon, safe_under_delay, memory = False, True, "O(1)"
     allowed = allow(slope=number(-100.0, 100.0), bend=number(0.01, 100.0))
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        memory = Memory(floats=CACHE, shared=[float(self.slope), float(self.bend)], stream=stream, context=1)
-        return CompiledNature(_logistic, memory, reveal=_show_feature, reveals=self.reveals)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
-        return new.Nature(
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
+        return steps.Nature(
             move_logistic, shared=[float(self.slope), float(self.bend)], reveal=reveal_feature,
             reveals={0: "features"}, note=1, stream=stream,
         )  # fmt: skip
 
 
-@new.kernel
+@kernel
 def feature(run, number):
-    return 2.0 * new.own_uniform(run, number - 1) - 1.0
+    return 2.0 * own_uniform(run, number - 1) - 1.0
 
 
-def move_logistic(run: new.Run, size: int, forecast: float, number: int) -> float:
+def move_logistic(run: Run, size: int, forecast: float, number: int) -> float:
     """Shared are the slope and the bend."""
     # (1 + e^−z)^−bend; a slope of 100 is far from overflow.
-    return (1.0 + math.exp(-new.shared(run)[0] * feature(run, number))) ** -new.shared(run)[1]
+    return (1.0 + math.exp(-shared(run)[0] * feature(run, number))) ** -shared(run)[1]
 
 
-def reveal_feature(run: new.Run, number: int) -> int:
-    new.note(run)[0] = feature(run, number)
-    return 0
-
-
-@kernel
-def _feature(run, number):
-    return 2.0 * cached_uniform(run, number - 1, floats(run)) - 1.0
-
-
-@move
-def _logistic(run, number, size, forecast):
-    """The slope and the bend."""
-    # (1 + e^−z)^−bend; a slope of 100 is far from overflow.
-    return (1.0 + math.exp(-shared(run)[0] * _feature(run, number))) ** -shared(run)[1]
-
-
-@reveal
-def _show_feature(run, number):
-    context(run)[0] = _feature(run, number)
+def reveal_feature(run: Run, number: int) -> int:
+    note(run)[0] = feature(run, number)
     return 0
 
 
@@ -354,43 +258,25 @@ class RandomWalk(Nature):
         super().__post_init__()
         number(self.edge, 1.0 - self.edge)("first", self.first)
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
         step = check_expression("step", self.step, 1e-12, 4.0, horizon)
-        memory = Memory(floats=[_logit(self.first), *CACHE], shared=[step, -_logit(self.edge)], stream=stream)
-        return CompiledNature(_walk, memory)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
-        step = check_expression("step", self.step, 1e-12, 4.0, horizon)
-        return new.Nature(walk, [_logit(self.first)], [step, -_logit(self.edge)], stream=stream)
+        return steps.Nature(walk, [_logit(self.first)], [step, -_logit(self.edge)], stream=stream)
 
 
-def walk(run: new.Run, size: int, forecast: float, number: int) -> float:
+def walk(run: Run, size: int, forecast: float, number: int) -> float:
     """The state is the logit; shared are the step and where it is reflected."""
-    step, end = new.shared(run)[0], new.shared(run)[1]
-    here = new.state(run)[0] + (step if new.own_uniform(run, number - 1) < 0.5 else -step)
+    step, end = shared(run)[0], shared(run)[1]
+    here = state(run)[0] + (step if own_uniform(run, number - 1) < 0.5 else -step)
     if here > end:
         here = 2.0 * end - here
     elif here < -end:
         here = -2.0 * end - here
-    new.state(run)[0] = here
+    state(run)[0] = here
     return 1.0 / (1.0 + math.exp(-here))
 
 
 def _logit(p: float) -> float:
     return math.log(p) - math.log1p(-p)
-
-
-@move
-def _walk(run, number, size, forecast):
-    """The logit is the first number of the state."""
-    state, step, end = floats(run), shared(run)[0], shared(run)[1]
-    here = state[0] + (step if cached_uniform(run, number - 1, state[1:]) < 0.5 else -step)
-    if here > end:
-        here = 2.0 * end - here
-    elif here < -end:
-        here = -2.0 * end - here
-    state[0] = here
-    return 1.0 / (1.0 + math.exp(-here))
 
 
 @dataclass(frozen=True)
@@ -430,46 +316,25 @@ class Piecewise(Nature):
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
         return self.change_rate is None or depends_on_horizon(self.change_rate)
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
         pieces, rate = 0, 0.0
         if self.change_rate is not None:
             rate = check_expression("change_rate", self.change_rate, 0.0, 1.0, horizon)
         else:
             pieces = grid_steps("segments", self._pieces, horizon)
-        memory = Memory(floats=[0.0, *CACHE], shared_ints=[pieces, horizon], shared=[rate], stream=stream)
-        return CompiledNature(_piece, memory)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
-        pieces, rate = 0, 0.0
-        if self.change_rate is not None:
-            rate = check_expression("change_rate", self.change_rate, 0.0, 1.0, horizon)
-        else:
-            pieces = grid_steps("segments", self._pieces, horizon)
-        return new.Nature(piece, [0.0], [pieces, horizon, rate], stream=stream)
+        return steps.Nature(piece, [0.0], [pieces, horizon, rate], stream=stream)
 
 
-def piece(run: new.Run, size: int, forecast: float, number: int) -> float:
+def piece(run: Run, size: int, forecast: float, number: int) -> float:
     """The state is the bias of the piece."""
-    bias, given = new.state(run), new.shared(run)
+    bias, given = state(run), shared(run)
     pieces, horizon, rate = int(given[0]), int(given[1]), given[2]
-    t, u = number - 1, new.own_uniform(run, number - 1)
+    t, u = number - 1, own_uniform(run, number - 1)
     if t == 0 or t * pieces // horizon != (t - 1) * pieces // horizon:
         bias[0] = u
     elif u < rate:
         bias[0] = u / rate  # given the change, again uniform on [0, 1)
     return bias[0]
-
-
-@move
-def _piece(run, number, size, forecast):
-    """The bias of the piece is the first number of the state."""
-    state, pieces, horizon, rate = floats(run), shared_ints(run)[0], shared_ints(run)[1], shared(run)[0]
-    t, u = number - 1, cached_uniform(run, number - 1, state[1:])
-    if t == 0 or t * pieces // horizon != (t - 1) * pieces // horizon:
-        state[0] = u
-    elif u < rate:
-        state[0] = u / rate  # given the change, again uniform on [0, 1)
-    return state[0]
 
 
 @dataclass(frozen=True)
@@ -491,27 +356,15 @@ class Markov(Nature):
     needs_horizon, safe_under_delay, memory = False, True, "O(1)"
     allowed = allow(p01=UNIT, p10=UNIT)
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
         total = self.p01 + self.p10
         first = self.p01 / total if total > 0.0 else 0.5
-        memory = Memory(floats=[first], shared=[float(self.p01), 1.0 - self.p10])
-        return CompiledNature(stay, memory, sight=self.sight, hear=_follow)
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
-        total = self.p01 + self.p10
-        first = self.p01 / total if total > 0.0 else 0.5
-        return new.Nature(
+        return steps.Nature(
             keep_bias, [first], [float(self.p01), 1.0 - self.p10], sight=self.sight, hear=follow_outcome
         )
 
 
-def follow_outcome(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+def follow_outcome(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
     """Shared is q after each outcome."""
-    new.state(run)[0] = new.shared(run)[outcome]
-    return 0
-
-
-@hear
-def _follow(run, number, size, forecast, outcome):
-    floats(run)[0] = shared(run)[outcome]
+    state(run)[0] = shared(run)[outcome]
     return 0

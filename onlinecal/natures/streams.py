@@ -6,46 +6,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.arrays import Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.specification import allow, listed, parts, word
 from onlinecal.core.strategy import strategy_label, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps as new
+from onlinecal.engine2 import steps
+from onlinecal.engine2.steps import kernel, own_uniform, shared, state
 from onlinecal.natures.base import Nature, OfNatures, check_weights
-from onlinecal.natures.composed import (
-    PART_NOW,
-    Parts,
-    begin_part,
-    move_part,
-    one_at_a_time,
-    reveal_part,
-    start_part,
-    tell_part,
-    whole,
-)
-from onlinecal.rounds.parts import first_above
-from onlinecal.rounds.players import CompiledNature
-from onlinecal.rounds.steps import (
-    FIELDS,
-    cached_uniform,
-    context,
-    floats,
-    hear,
-    ints,
-    memo,
-    move,
-    reveal,
-    shared,
-)
+from onlinecal.natures.composed import PART_NOW, one_at_a_time, start_part
 
 #: rounds that are drawn at a time when those of each part are counted before the game
 COUNTED = 2**20
-#: the state where parts are drawn: the round asked last, its part, the rounds of each, uniforms drawn together
-ASKED, LAST_WHOSE, COUNTS = range(3)
-#: its memo: the part, and its number of the round
-WHOSE, OWN, STREAM_MEMO = range(3)
 
 
 @dataclass(frozen=True)
@@ -126,26 +98,7 @@ class Streams(OfNatures):
         lengths = [many * part.length + i for i, part in enumerate(self.parts) if part.length is not None]
         return min(lengths, default=None)
 
-    def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        many, turns, kinds = len(self.parts), self.order == "turns", sorted(self.reveals)
-        order: _Turns | _Drawn = _Turns(many)
-        if not turns:
-            order = _Drawn(stream.common("order"), self.weights, many)
-        players = [
-            begin_part("streams", f"parts[{i}]", part, rounds, horizon, stream.child(f"part {i}"))
-            for i, (part, rounds) in enumerate(zip(self.parts, order.shares(horizon), strict=True))
-        ]
-        memory = Parts(
-            players, kinds=[kind for kind in kinds if kind != "stream"], one_at_a_time=True, context=1,
-            memo=STREAM_MEMO, floats=[0.0] * (COUNTS + len(order.below)) + [-1.0] + [0.0] * 4,
-            shared=[kinds.index("stream"), *order.below], stream=order.stream,
-        )  # fmt: skip
-        return whole(
-            _move_stream, memory, _tell_stream,
-            sight=self.sight, reveals=kinds, reveal=_reveal_stream, streams_of=order.whose,
-        )  # fmt: skip
-
-    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
         many, whose, state = len(self.parts), in_turn, []
         order: _Turns | _Drawn = _Turns(many)
         if self.order != "turns":
@@ -161,10 +114,10 @@ class Streams(OfNatures):
         )  # fmt: skip
 
 
-@new.kernel
+@kernel
 def in_turn(run, number):
     """The part that plays a round, and its number of it, in turn; shared is one number for each part."""
-    many = len(new.shared(run))
+    many = len(shared(run))
     return (number - 1) % many, (number - 1) // many + 1
 
 
@@ -172,13 +125,13 @@ def in_turn(run, number):
 ROUNDS, LAST_PART, COUNTED_FROM = range(3)
 
 
-@new.kernel
+@kernel
 def drawn_part(run, number):
     """The same where it is drawn; shared, behind one number for each part, are the sums of weights."""
-    mine, given = new.state(run), new.shared(run)
+    mine, given = state(run), shared(run)
     many = len(given) // 2
     while mine[ROUNDS] < number:
-        u, k = new.own_uniform(run, int(mine[ROUNDS])), 0
+        u, k = own_uniform(run, int(mine[ROUNDS])), 0
         while k < many - 1 and given[many + k] <= u:
             k += 1
         mine[ROUNDS] += 1.0
@@ -222,43 +175,3 @@ class _Drawn:
             last = min(first + COUNTED - 1, horizon)
             counts += np.bincount(self.whose(first, last), minlength=len(counts))
         return counts.tolist()
-
-
-@part_of_kernel
-def _whose(run, number):
-    """The part that plays a round, and its number of it. It is −1 for a round before the one asked last."""
-    below, parts = shared(run)[1:], len(ints(run)) // FIELDS
-    if len(below) == 0:
-        return (number - 1) % parts, (number - 1) // parts + 1
-    state, counts, cache = floats(run), floats(run)[COUNTS:], floats(run)[COUNTS + parts :]
-    while state[ASKED] < number:
-        k = first_above(below, cached_uniform(run, int(state[ASKED]), cache))
-        state[ASKED] += 1
-        state[LAST_WHOSE] = k
-        counts[k] += 1
-    k = int(state[LAST_WHOSE])
-    return k if state[ASKED] == number else -1, int(counts[k])
-
-
-@move
-def _move_stream(run, number, size, forecast):
-    k, own = _whose(run, number)
-    if k < 0:
-        return -1.0
-    memo(run)[WHOSE], memo(run)[OWN] = k, own
-    return move_part(run, k, own, size, forecast)
-
-
-@hear
-def _tell_stream(run, number, size, forecast, outcome):
-    return tell_part(run, int(memo(run)[WHOSE]), int(memo(run)[OWN]), size, forecast, outcome)
-
-
-@reveal
-def _reveal_stream(run, number):
-    k, own = _whose(run, number)
-    at, code = int(shared(run)[0]), min(k, 0)
-    if k >= 0 and len(context(run)) > 1:
-        code = reveal_part(run, k, own, at)
-    context(run)[at] = k
-    return code

@@ -12,6 +12,7 @@ from onlinecal.core.specification import allow, number, word
 from onlinecal.core.strategy import named_table, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count
+from onlinecal.engine2.seats import Round
 from onlinecal.forecasters import (
     FORECASTERS,
     Calibeating,
@@ -25,7 +26,6 @@ from onlinecal.forecasters import (
 )
 from onlinecal.naming import strategy_of
 from onlinecal.recalibration.maps import FITS, RecalibrationMap
-from onlinecal.rounds.plain import Round
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
 """A forecaster that is given forecasts one by one, and their outcomes when they are known."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -10,28 +12,33 @@ from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_number
+from onlinecal.engine2.law import failed
+from onlinecal.engine2.play import BLOCK, Question, check_law, draw
+from onlinecal.engine2.seats import seat
+from onlinecal.engine2.start import start
+from onlinecal.engine2.steps import Coming, Player
+from onlinecal.engine2.uniforms import Uniforms
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.recalibration.methods import DEFAULT, method
-from onlinecal.rounds.hand import BLOCK, Hand
-from onlinecal.rounds.hand import Asked as ByHand
-from onlinecal.rounds.law import failed
-from onlinecal.rounds.protocol import start
 
 #: the horizon of forecasters that are not tuned to one
 _ENDLESS = 10**9
+#: of pickles; raised when the state of a recalibrator is kept in another way
+VERSION = 2
 
 
 class Asked:
     """A question that waits for its outcome: `base`, `forecast`, and `mean` of the law from which that was drawn."""
 
-    __slots__ = ("_asked", "_drawn", "_owner", "base", "forecast", "mean")
+    __slots__ = ("_owner", "_question", "base", "forecast", "mean")
 
-    def __init__(self, owner: "Recalibrator", asked: ByHand, base: float, drawn: int) -> None:
-        self._owner, self._asked, self._drawn, self.base = owner, asked, drawn, base
-        self.forecast, self.mean = float(asked.values[0, drawn]), _mean(asked)
+    def __init__(self, owner: "Recalibrator", question: Question) -> None:
+        self._owner, self._question = owner, question
+        self.base, self.forecast = question.context["base"], question.forecast
+        self.mean = sum(weight * value for value, weight in question.law)
 
     def __repr__(self) -> str:
-        return f"<asked {self._asked.number}: {self.base:g} → {self.forecast:g}>"
+        return f"<asked {self._question.number}: {self.base:g} → {self.forecast:g}>"
 
 
 class Recalibrator:
@@ -83,30 +90,31 @@ class Recalibrator:
         self.method = method(forecaster, bins=bins, horizon=horizon)
         self.bins = bins
         seed = count("seed", seed, 0)
-        length = _ENDLESS if horizon is None else count("horizon", horizon, most=_ENDLESS)
-        self.name = strategy_name(self.method)
-        self._limit = horizon
-        self._hand = Hand(start("forecaster", self.method, length, range(1), seed))
-        self._stream = Stream(seed, ("recalibrate", strategy_key(self.method)), range(1))
-        self._uniforms: list[float] = []
+        self._horizon = _ENDLESS if horizon is None else count("horizon", horizon, most=_ENDLESS)
+        self.name, self._seed = strategy_name(self.method), seed
+        self._player = self._started()
+        self._seat = seat("forecaster", self.method, self._player)
+        self._uniforms = Uniforms(Stream(seed, ("recalibrate", strategy_key(self.method)), range(1)))
         self._open: set[int] = set()
         self.asked = self.told = 0
+        #: the player is ready for so many questions, of which so many are open, of these streams
+        self._ready, self._room, self._streams = 0, 0, set[int]()
+
+    def _started(self) -> Any:
+        """A player of one run, at its beginning."""
+        player = start("forecaster", self.method, self._horizon, range(1), self._seed)
+        return player if isinstance(player, Player) else player[0]
 
     def ask(self, base: float, time: float | None = None) -> Asked:
         """Recalibrates a forecast in [0, 1].
 
         `time` is for forecasters that use a clock; by default the number of the question.
         """
-        value = _checked(base)
-        if self._limit is not None and self.asked >= self._limit:
-            raise InvalidParameter(f"forecast {self.asked + 1} is beyond the horizon {self._limit}")
-        asked = self._ask(value, time)
-        if self.asked % BLOCK == 0:
-            self._uniforms = self._stream.block_from(self.asked, BLOCK)[:, 0].tolist()
-        drawn = asked.drawn(self._uniforms[self.asked % BLOCK])
+        question = self._next(base, time)
+        self._state(question)
         self.asked += 1
-        self._open.add(asked.number)
-        return Asked(self, asked, value, drawn)
+        self._open.add(question.number)
+        return Asked(self, question)
 
     def tell(self, asked: Asked, outcome: float) -> None:
         """The outcome of a question, 0 or 1: once, in any order."""
@@ -114,46 +122,81 @@ class Recalibrator:
             raise InvalidData(f"outcome = {outcome!r}; expected 0 or 1")
         if not isinstance(asked, Asked) or asked._owner is not self:
             raise InvalidParameter(f"{asked!r} was not asked of this recalibrator; expected one of its `ask`")
-        number = asked._asked.number
+        question = asked._question
+        number = question.number
         if number not in self._open:
             raise InvalidParameter(f"question {number} has its outcome; expected each once")
         self._open.remove(number)
         self.told += 1
-        try:
-            self._hand.tell(asked._asked, np.array([asked._drawn]), np.array([int(outcome)]))
-        except Exception as error:
-            raise self._failed(error, number) from error
+        question.outcome = int(outcome)
+        with self._named(number):
+            self._seat.learn(question)
 
     def mean(self, base: float) -> float:
         """The mean of the law from which the next forecast would be drawn; asking changes nothing."""
-        return _mean(self._ask(_checked(base), None))
+        question = self._next(base, None)
+        kept = self._seat.save()
+        try:
+            self._state(question)
+        finally:
+            self._seat.put_back(kept)
+        return Asked(self, question).mean
 
     def __repr__(self) -> str:
         return f"<Recalibrator {self.name}, {self.asked} asked, {self.told} told>"
 
-    def _ask(self, base: float, time: float | None) -> ByHand:
-        number, told = self.asked + 1, {"base": base}
+    def __getstate__(self) -> dict[str, Any]:
+        # Steps are functions of this process: the specification starts the player again.
+        player = self._player.kept() if isinstance(self._player, Player) else self._player
+        return vars(self) | {"_player": player, "_seat": None, "_ready": 0, "version": VERSION}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if (version := state.pop("version", 1)) != VERSION:
+            raise InvalidData(
+                f"a pickled Recalibrator of version {version}; expected version {VERSION}: tell its forecasts and "
+                "outcomes to a new one, in their order"
+            )
+        vars(self).update(state)
+        player = self._started()
+        if isinstance(player, Player):
+            player.restore(self._player)
+            self._player = player
+        self._seat = seat("forecaster", self.method, self._player)
+
+    def _next(self, base: Any, time: float | None) -> Question:
+        """The next question; the player is fit for it, and for some more."""
+        if not is_number(base) or not 0.0 <= base <= 1.0:
+            raise InvalidData(f"base = {base!r}; expected a forecast in [0, 1]")
+        number, told, stream = self.asked + 1, {"base": float(base)}, 0
+        if number > self._horizon:
+            raise InvalidParameter(f"forecast {number} is beyond the horizon {self._horizon}")
         if self.bins is not None:
-            told["stream"] = min(cells(base, self.bins), self.bins - 1)
+            told["stream"] = stream = min(cells(told["base"], self.bins), self.bins - 1)
+        open = len(self._open) + 1
+        if number > self._ready or open > self._room or stream not in self._streams:
+            ready, room = self.asked + BLOCK, max(self._room, 2 * open)
+            if stream not in self._streams:  # As many copies again begin together: all are laid out again.
+                others = (k for k in range(self.bins or 1) if k not in self._streams)
+                self._streams |= {stream, *islice(others, len(self._streams))}
+            self._ready = 0
+            if isinstance(self._player, Player):
+                with self._named(number):
+                    self._player.make_room(Coming(ready, room, list(self._streams)))
+            self._ready, self._room = ready, room
+        return Question(number, float(number if time is None else time), context=told)
+
+    def _state(self, question: Question) -> None:
+        """Has the player state the law of a question, and draws from it."""
+        with self._named(question.number):
+            question.law = check_law(self._seat.state_law(question))
+        question.place, question.forecast = draw(question.law, self._uniforms(question.number - 1))
+
+    @contextmanager
+    def _named(self, number: int) -> Iterator[None]:
+        """Gives errors of the player its name and the round."""
         try:
-            return self._hand.ask(number, told, float(number) if time is None else time)
+            yield
+        except OnlinecalError:
+            raise
         except Exception as error:
-            raise self._failed(error, number) from error
-
-    def _failed(self, error: Exception, number: int) -> OnlinecalError:
-        if isinstance(error, OnlinecalError):
-            return error
-        return failed(error, f"forecaster {self.name!r}", number, range(1))
-
-
-def _checked(base: Any) -> float:
-    if not is_number(base) or not 0.0 <= base <= 1.0:
-        raise InvalidData(f"base = {base!r}; expected a forecast in [0, 1]")
-    return float(base)
-
-
-def _mean(asked: ByHand) -> float:
-    size = int(asked.sizes[0])
-    return sum(
-        w * v for v, w in zip(asked.values[0, :size].tolist(), asked.weights[0, :size].tolist(), strict=True)
-    )
+            raise failed(error, f"forecaster {self.name!r}", number, range(1)) from error

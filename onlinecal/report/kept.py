@@ -130,7 +130,7 @@ class Kept(Results):
         run: int = 0,
         stream: str = "",
     ) -> JointDistribution | None:
-        """Γ of a run, as it was measured; None where it is not kept, or not exactly (see `Played.gamma`).
+        """Γ of a run, as it was measured; None where it is not kept (see `Played.gamma`).
 
         Labels or registered names of players, and the horizon, may be left out where there is only one. `round` is one
         of the checkpoints, by default the last; `stream` the label of a stream, "" for all rounds.

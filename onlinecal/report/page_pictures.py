@@ -138,15 +138,15 @@ def _curves(study: Study, shown: Sequence[str], room: int, found: Gallery, progr
 
 
 def _reliability(some: Study, shown: Columns, grown: Columns, left: list[str]) -> Given | None:
-    """Γ of each forecaster, of all runs where these are few, where it is kept exactly."""
+    """Γ of each forecaster, of all runs where these are few, where it is kept."""
     from onlinecal.report.pictures import gammas
 
     try:
-        levels, moved = gammas(some, run=None if max(runs_of(some.cells)) <= TOGETHER else 0)
+        levels, missing = gammas(some, run=None if max(runs_of(some.cells)) <= TOGETHER else 0)
     except InvalidParameter as error:  # no level sets at all
-        levels, moved = {}, [str(error)]
-    said = "Reliability diagrams are left out where the level sets of a game are not kept exactly."
-    left += [said] * (bool(moved) and said not in left)
+        levels, missing = {}, [str(error)]
+    said = "Reliability diagrams are left out where the level sets of a game are not kept."
+    left += [said] * (bool(missing) and said not in left)
     many = max((len(gamma.predictions) for gamma in levels.values()), default=0)
     # In a game predictions depend on outcomes, and the band is for predictions that were fixed before.
     return ((levels,), {"bins": BINS if many > LEVELS else None, "band": None}) if levels else None

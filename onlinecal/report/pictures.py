@@ -103,8 +103,8 @@ def _of_gammas(study: Study, wanted: Wanted) -> Given:
     elif wanted.kind == "reliability":
         # In a game predictions depend on outcomes, and the band is for predictions that were fixed before.
         options |= {"bins": wanted.bins, "band": None}
-    found, moved = gammas(study, wanted.round, wanted.run)
-    return (found,), options, f"not drawn, as Γ is not kept exactly: {'; '.join(moved)}" if moved else ""
+    found, left = gammas(study, wanted.round, wanted.run)
+    return (found,), options, f"not drawn, as Γ is not kept: {'; '.join(left)}" if left else ""
 
 
 _GAMMA = ("run", "round")
@@ -155,7 +155,7 @@ def gammas(
         parts = [gamma for gamma in there if gamma is not None]
         if len(parts) < len(there):
             refused = refused or (
-                f"Γ of {who} against {whom} at T = {cell.rounds[at]:,} is not kept exactly in "
+                f"Γ of {who} against {whom} at T = {cell.rounds[at]:,} is not kept in "
                 f'{len(there) - len(parts)} of {len(there)} runs; expected a study that was played with keep = "all", '
                 "or a run of which it is"
             )

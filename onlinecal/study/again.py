@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from onlinecal.core.columns import Column, Held
-from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, StoreError
+from onlinecal.core.errors import InvalidData, OnlinecalError, StoreError
 from onlinecal.core.progress import Progress
 from onlinecal.study.entries import Planned
-from onlinecal.study.gammas import Packed, exact, unpacked
+from onlinecal.study.gammas import Packed, unpacked, whole
 from onlinecal.study.lock import writing
 from onlinecal.study.panel import Panel
 from onlinecal.study.planning import Cell
@@ -20,8 +20,6 @@ from onlinecal.study.played import Floats, Played
 from onlinecal.study.store import Store
 
 _NOT_KEPT = "their level sets are not kept"
-_NOT_EXACT = "their level sets are not kept exactly"
-_MOVED = "their predictions were moved, and nothing is proved of it then"
 _ROUNDS = "the rounds are read one by one"
 
 
@@ -39,8 +37,8 @@ class Task(NamedTuple):
         """Why runs that are there are played again, and for which measures and tasks: (reason, name)."""
         if self.again and not self.kept:
             for asked in self.cell.panel.measures:
-                yield _NOT_EXACT if asked.needs is None else _ROUNDS, asked.name
-            yield from ((_NOT_EXACT, task.name) for task in self.cell.panel.tasks)
+                yield _NOT_KEPT if asked.needs is None else _ROUNDS, asked.name
+            yield from ((_NOT_KEPT, task.name) for task in self.cell.panel.tasks)
 
     def computed(self, gammas: Packed) -> dict[Held, Floats]:
         """The totals, from packed level sets."""
@@ -57,8 +55,7 @@ def tasks(cell: Cell, held: Mapping[Held, int], gammas: Callable[[], Packed]) ->
     found: list[Task] = []
     kept: set[int] = set()
     if any(n < done for n in there.values()):
-        # Where the game itself has moved the predictions, what is kept gives the numbers that playing gives.
-        kept = {run for run, packed in gammas().items() if cell.panel.moved or exact(packed)}
+        kept = {run for run, packed in gammas().items() if whole(packed)}
     for first in sorted({n for n in there.values() if n < done}):
         last = next((run for run in range(first, done) if run not in kept), done)
         panel = _only(cell, [c for c, n in there.items() if n == first]).of_gamma()
@@ -85,12 +82,11 @@ def _totals(
     totals = np.zeros((len(times), len(runs), 1 + len(streams), len(own)))
     for run in runs:
         for i, table in enumerate(unpacked(gammas[run])):
-            for place, kept in enumerate(table):
-                if kept.gamma is None:
+            for place, gamma in enumerate(table):
+                if gamma is None:
                     continue  # no outcome is known yet: totals are the empty sum
-                moved = kept.moved if panel.moved else None
                 try:
-                    totals[i, run - runs[0], place] = panel.read(kept.gamma, None, moved)
+                    totals[i, run - runs[0], place] = panel.read(gamma)
                 except OnlinecalError as error:
                     raise InvalidData(f"{error}; after round {times[i]} of {whom}, run {run}") from error
     return {
@@ -101,7 +97,7 @@ def _totals(
 
 
 def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list[str]]]:
-    """A cell with further columns, brackets where its Γ was moved, and reason → names of what cannot be computed."""
+    """A cell with further columns, and reason → names of what cannot be computed."""
     streams, runs = played.streams, range(played.runs)
     if played.origin is not None:
         then, now = played.origin.columns, panel.held(streams)
@@ -119,16 +115,11 @@ def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list
         why = ""
         if alone.of_gamma() is None:
             why = "it reads the rounds one by one, which are not kept"
-        elif not gammas.keys() >= set(runs):
+        elif not gammas.keys() >= set(runs) or not all(whole(gammas[run]) for run in runs):
             why = _NOT_KEPT
-        elif not all(exact(gammas[run]) for run in runs):
-            try:
-                alone = alone.of_moved()
-            except InvalidParameter:
-                why = _MOVED
         if why:
             reasons.setdefault(why, []).append(name)
-        elif not known.issuperset(alone.columns):
+        else:
             whom = f"{played.forecaster!r} against {played.nature!r}"
             found |= _totals(alone, gammas, runs, played.rounds.tolist(), streams, whom)
     if not found:

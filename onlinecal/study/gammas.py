@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.arrays import Floats, Ints, locked
+from onlinecal.core.arrays import Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.levels import LevelSets
@@ -26,7 +26,7 @@ from onlinecal.core.validation import is_whole
 Packed = Mapping[int, bytes]
 Keep = int | Literal["all", "none"]
 
-#: a run's Γ is kept exactly while it has no more levels, unless something else is said
+#: a run's Γ is kept while it has no more levels, unless something else is said
 KEEP = 4096
 #: the largest number of levels that can be said; "all" has no limit
 MOST = 2**40
@@ -35,18 +35,13 @@ HELD = 2**22
 #: of zlib: a higher level takes several times as long and saves a tenth. Each run of a batch has a window of 4096 bytes
 #: and 48 kB of memory.
 _ZLIB = 3, zlib.DEFLATED, 12, 6
-#: of a Γ: the number of new predictions or −1 without a round, and the mean distance of moves, or NaN
+#: of a Γ: the number of new predictions or −1 where none is kept, and a NaN. Files of before have the mean distance
+#: there that predictions were moved, which is no Γ that was measured.
 _HEAD = struct.Struct("<id")
 _NONE = _HEAD.pack(-1, np.nan)
-#: of a run: whether every Γ is exact, and how many streams there are, the first of which is all rounds
+_NAN = int(np.array(np.nan).view(np.int64))
+#: of a run: whether every Γ is kept, and how many streams there are, the first of which is all rounds
 _FIRST = struct.Struct("<?I")
-
-
-class Kept(NamedTuple):
-    """Γ of a run; None where no outcome is known. `moved` is the mean distance of its predictions; None: exact."""
-
-    gamma: JointDistribution | None
-    moved: float | None = None
 
 
 def check_keep(keep: Any) -> Keep:
@@ -56,7 +51,7 @@ def check_keep(keep: Any) -> Keep:
     if is_whole(keep) and 2 <= keep <= MOST:
         return int(keep)
     raise InvalidParameter(
-        f"keep = {keep!r}; expected 'all', 'none', or up to how many levels a Γ is kept exactly: an integer from 2 to "
+        f"keep = {keep!r}; expected 'all', 'none', or up to how many levels a Γ is kept: an integer from 2 to "
         f"{MOST}"
     )
 
@@ -92,14 +87,14 @@ _NOTHING = np.empty(0, np.int64), np.empty((0, 2), np.int64)
 
 
 class Packer:
-    """Packs the Γ of some runs, checkpoint by checkpoint; one of more than `keep` levels is moved to i/(keep − 1)."""
+    """Packs the Γ of some runs, checkpoint by checkpoint; one of more than `keep` levels is not kept."""
 
     def __init__(self, keep: Keep, runs: int, streams: int = 1) -> None:
         self._keep, self._streams = keep, streams
-        #: whether the forecaster plays on no grid; all of one that does is kept exactly
+        #: whether the forecaster plays on no grid; all of one that does is kept
         self.free = True
         self._runs = range(runs if keep != "none" else 0)
-        self._exact = np.ones(runs, bool)
+        self._whole = np.ones(runs, bool)
         #: by stream, of some runs from a first one on: their bytes at this checkpoint, and their level sets
         self._new: list[list[tuple[int, list[bytes], _Runs]]] = [[] for _ in range(streams)]
         #: by stream, the level sets of all runs at the checkpoint before
@@ -109,27 +104,29 @@ class Packer:
         self._size = 0
         self._zips: list[tuple[Any, list[bytes]]] = []
 
-    def take(self, stream: int, first: int, sets: LevelSets, moved: Floats | None = None) -> None:
-        """Takes Γ of runs from `first` on, of all rounds (0) or a stream, and the mean distances moved."""
+    def take(self, stream: int, first: int, sets: LevelSets) -> None:
+        """Takes Γ of runs from `first` on, of all rounds (0) or a stream."""
         if self._keep == "none":
             return
         counts = np.empty((len(sets.counts), 2), np.int64)
         counts[:, 0], counts[:, 1] = sets.counts, sets.positives
         now, last = _Runs(sets.predictions.view(np.int64), counts, sets.starts), first + len(sets)
-        most = self._keep if self.free and moved is None else "all"
-        if isinstance(most, int) and np.diff(now.starts).max() > most:
-            now, moved = _coarse(now, most)
-        if moved is None:
-            moved = np.full(len(sets), np.nan)
+        large = np.diff(now.starts) > (self._keep if self.free and isinstance(self._keep, int) else np.inf)
+        self._whole[first:last] &= ~large
+        if not large.any():
+            self._pack(stream, first, now)
         else:
-            self._exact[first:last] &= np.isnan(moved)
-        heads = np.ascontiguousarray(moved, "<f8").view(np.int64)
-        packed, ends, *after = _differences(tuple(now), tuple(self._before[stream].of(first, last)), heads)
+            for run in np.flatnonzero(~large).tolist():
+                self._pack(stream, first + run, now.of(run, run + 1))
+
+    def _pack(self, stream: int, first: int, now: _Runs) -> None:
+        before = self._before[stream].of(first, first + len(now.starts) - 1)
+        packed, ends, *after = _differences(tuple(now), tuple(before))
         held, places = packed.tobytes(), itertools.pairwise([0, *ends.tolist()])
         self._new[stream].append((first, [held[i:j] for i, j in places], _Runs(*after)))
 
     def end(self) -> None:
-        """Ends the checkpoint; of runs that were not taken no outcome is known."""
+        """Ends the checkpoint; of runs that were not taken nothing is kept."""
         for stream, some in enumerate(self._new):
             each = [_NONE] * len(self._runs)
             for first, new, _ in some:
@@ -153,24 +150,10 @@ class Packer:
 
     def packed(self) -> list[bytes]:
         """The bytes of each run; no runs where nothing is kept."""
-        first = [_FIRST.pack(exact, self._streams) for exact in self._exact.tolist()]
+        first = [_FIRST.pack(whole, self._streams) for whole in self._whole.tolist()]
         self._compress()
         each = zip(first, self._zips, strict=False)
         return [head + b"".join(parts) + packing.flush() for head, (packing, parts) in each]
-
-
-def _coarse(now: _Runs, keep: int) -> tuple[_Runs, Floats]:
-    """The level sets of runs, those of more than `keep` moved, and the mean distances; NaN for none."""
-    moved, runs = np.full(len(now.starts) - 1, np.nan), []
-    for run, (i, j) in enumerate(itertools.pairwise(now.starts.tolist())):
-        code, counts = now.code[i:j], now.counts[i:j]
-        if j - i > keep:
-            (code, own), moved[run] = _rounded(code.view(np.float64), counts.T, keep - 1)
-            counts = np.ascontiguousarray(own.T)
-        runs.append(_Runs(code, counts, np.array([0, len(code)])))
-    code, counts, starts = _together(len(runs), dict(enumerate(runs)))
-    # Locked, as they come otherwise: the kernel needs no second form.
-    return _Runs(locked(code), counts, locked(starts)), moved
 
 
 def _together(runs: int, parts: Mapping[int, _Runs]) -> _Runs:
@@ -183,10 +166,10 @@ def _together(runs: int, parts: Mapping[int, _Runs]) -> _Runs:
 
 
 @kernel
-def _differences(now, before, heads):
+def _differences(now, before):
     """The bytes of several runs, where those of each end, and all their level sets: what is new since `before`."""
     (code, counts, starts), (old, olds, begins) = now, before
-    size, runs = len(code) + len(old), len(heads)
+    size, runs = len(code) + len(old), len(starts) - 1
     out, ends, at = np.empty(24 * size + 15 * runs, np.uint8), np.empty(runs, np.int64), 0
     firsts, codes, kept = (
         np.zeros(runs + 1, np.int64),
@@ -211,7 +194,7 @@ def _differences(now, before, heads):
             j += both or not mine
             k += 1
         firsts[run + 1] = k
-        at = _put(_put(at, out, new, 4), out, heads[run], 8)
+        at = _put(_put(at, out, new, 4), out, _NAN, 8)
         at = _put_all(at, out, steps[:new])
         for part in range(2):
             at = _put_all(at, out, added[part, first:k])
@@ -245,16 +228,8 @@ def _put_all(at, out, values):
     return at
 
 
-def _rounded(v: Floats, counts: Ints, m: int) -> tuple[_Levels, float]:
-    """Levels moved to the nearest i/m, ties to the even i, and the mean distance moved."""
-    i = np.rint(v * m)
-    at, first = np.unique(i, return_index=True)
-    moved = np.cumsum(counts[0] * abs(v - i / m))[-1] / counts[0].sum()
-    return _Levels((at / m).view(np.int64), np.add.reduceat(counts, first, axis=1)), float(moved)
-
-
-def unpacked(packed: bytes) -> Iterator[list[Kept]]:
-    """Level sets of a run, at each checkpoint: of all rounds, and then of each stream."""
+def unpacked(packed: bytes) -> Iterator[list[JointDistribution | None]]:
+    """Γ of a run at each checkpoint: of all rounds, and then of each stream. None where no outcome is known or kept."""
     _, streams = _FIRST.unpack_from(packed)
     held, at = zlib.decompress(packed[_FIRST.size :]), 0
     levels = [_Levels()] * streams
@@ -268,12 +243,12 @@ def unpacked(packed: bytes) -> Iterator[list[Kept]]:
         return rows.view("<i8").ravel().astype(np.int64)
 
     while at < len(held):
-        found = []
+        found: list[JointDistribution | None] = []
         for stream in range(streams):
             count, moved = _HEAD.unpack_from(held, at)
             at += _HEAD.size
             if count < 0:
-                found.append(Kept(None))
+                found.append(None)
                 continue
             before = levels[stream]
             code = np.union1d(before.code, np.cumsum(ints(count)))
@@ -282,12 +257,12 @@ def unpacked(packed: bytes) -> Iterator[list[Kept]]:
             there = counts[0] > 0
             numbers = counts[:, there].astype(np.float64)
             gamma = JointDistribution.from_counts(code[there].view(np.float64), *numbers)
-            found.append(Kept(gamma, None if np.isnan(moved) else moved))
+            found.append(gamma if np.isnan(moved) else None)
         yield found
 
 
-def exact(packed: bytes) -> bool:
-    """Whether every Γ of a run is kept exactly."""
+def whole(packed: bytes) -> bool:
+    """Whether every Γ of a run is kept."""
     return bool(packed[0])
 
 
@@ -297,7 +272,7 @@ class Gammas:
     def __init__(self, packed: Packed | Callable[[int | None], Packed] = MappingProxyType({})) -> None:
         self._packed = packed
         #: run, checkpoint and what was read last
-        self._last: tuple[int, int, list[Kept]] = -1, -1, []
+        self._last: tuple[int, int, list[JointDistribution | None]] = -1, -1, []
 
     @property
     def runs(self) -> Packed:
@@ -307,8 +282,8 @@ class Gammas:
     def _read(self, run: int | None) -> Packed:
         return self._packed(run) if callable(self._packed) else self._packed
 
-    def of(self, checkpoint: int, run: int, stream: int | None = None) -> Kept | None:
-        """Level sets of a run, over the rounds of a stream or (None) of all; None where nothing is."""
+    def of(self, checkpoint: int, run: int, stream: int | None = None) -> JointDistribution | None:
+        """Γ of a run, over the rounds of a stream or (None) of all; None where none is."""
         if self._last[:2] != (run, checkpoint):
             packed = self._read(run).get(run)
             if packed is None:

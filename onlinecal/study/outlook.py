@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from onlinecal.core.errors import OnlinecalError
 from onlinecal.core.progress import Progress
 from onlinecal.core.words import number_of
-from onlinecal.engine.game import IMMEDIATE, Game
-from onlinecal.engine.separate import Separate
+from onlinecal.engine2.game import IMMEDIATE, Game
 from onlinecal.schedules import Schedule
 from onlinecal.study.planning import Cell, Plan
 from onlinecal.study.run import batch_size, begin, bytes_of, levels
+from onlinecal.worlds.run import Simulation
 
 #: the largest number of pairs that are measured
 MEASURED = 24
@@ -196,18 +196,17 @@ def measure(cell: Cell, budget: float) -> tuple[float, float]:
     """Seconds of a run-round, by the last of ever longer first stretches within the budget, and those that it took."""
     runs = range(min(cell.runs, batch_size(cell)))
 
-    def read(game: Game | Separate) -> float:
+    def read(game: Game | Simulation) -> float:
         began = time.perf_counter()
         some = next(levels(game, None), None)
         known = time.perf_counter()
         once = (known - began) / len(runs)
         if some is not None:
-            _, sets, rounds, moved = some
-            seen, distance = rounds[0] if rounds else None, None if moved is None else float(moved[0])
-            cell.panel.read(next(iter(sets)), seen, distance)
+            _, sets, rounds = some
+            cell.panel.read(next(iter(sets)), rounds[0] if rounds else None)
             alone, again = time.perf_counter() - known, time.perf_counter()
             if alone * len(sets) < budget:  # a game reads them together
-                cell.panel.read_each(sets, rounds, moved)
+                cell.panel.read_each(sets, rounds)
                 alone = (time.perf_counter() - again) / len(sets)
             once += alone
         return once * (1 + len(cell.nature.strategy.streams))

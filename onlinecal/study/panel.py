@@ -21,7 +21,7 @@ from onlinecal.core.levels import LevelSets
 from onlinecal.core.strategy import named_table
 from onlinecal.core.transcript import Transcript, needs_of
 from onlinecal.core.validation import as_float
-from onlinecal.decisions.responses import DecisionMaker, as_decision_maker, moved_task, response_name
+from onlinecal.decisions.responses import DecisionMaker, as_decision_maker, response_name
 from onlinecal.decisions.tasks import DecisionTask, QuadraticTask, Task
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Bracket, Measure
@@ -38,8 +38,6 @@ class Asked(NamedTuple):
     function: Callable[[JointDistribution], Any]
     record: Measure
     options: Mapping[str, Any]
-    #: Γ with moved predictions, mean distance ↦ bracket; None where Γ is always exact
-    moved: Callable[[JointDistribution, float], Bracket] | None = None
     #: several Γ ↦ their values, or None; None for a measure of one Γ alone
     many: Callable[[LevelSets], Floats | None] | None = None
 
@@ -47,11 +45,6 @@ class Asked(NamedTuple):
     def bracket(self) -> bool:
         """Whether it takes two columns."""
         return len(self.columns) == 2
-
-    def of(self, moved: float | None) -> Callable[[Any], Any]:
-        """Γ ↦ value, or where the predictions of Γ were moved, its bracket."""
-        bracket = self.moved
-        return self.function if moved is None or bracket is None else lambda gamma: bracket(gamma, moved)
 
     @property
     def needs(self) -> frozenset[str] | None:
@@ -78,8 +71,6 @@ class Panel:
 
     measures: tuple[Asked, ...]
     tasks: tuple[Task, ...]
-    #: whether Γ may have been moved, so that measures of Γ and tasks are brackets, two columns each
-    moved: bool = False
 
     @classmethod
     def of(
@@ -102,23 +93,11 @@ class Panel:
                 measured(asked.name, asked.function, _sample())
         return panel
 
-    def of_moved(self) -> "Panel":
-        """The same for Γ that may have been moved, with brackets; refused without a modulus or a random response."""
-        for task in self.tasks:
-            if getattr(task, "sensitivity", None) is None:
-                raise InvalidParameter(moved_task(task))
-        return replace(self, measures=tuple(map(_moved, self.measures)), moved=True)
-
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """Columns that `read` returns, in its order."""
         measured = [column for asked in self.measures for column in asked.columns]
-        return (*measured, *(column for task in self.tasks for column in self._account(task)))
-
-    def _account(self, task: Task) -> list[Column]:
-        """The columns of a task."""
-        own = _account(task)
-        return [replace(c, end=end) for c in own for end in ("lower", "upper")] if self.moved else own
+        return (*measured, *(column for task in self.tasks for column in _account(task)))
 
     @property
     def keeps(self) -> frozenset[str] | None:
@@ -134,14 +113,12 @@ class Panel:
     def held(self, streams: Sequence[str] = ()) -> Mapping[Column, Held]:
         """Its columns, and those of streams, with what their numbers depend on beside the game."""
         if tuple(streams) not in self._held:
-            more = {"moved": True} if self.moved else {}
             told: dict[Column, Any] = {}
             for asked in self.measures:
-                own = {**asked.content, "bracket": asked.bracket, **more}
+                own = {**asked.content, "bracket": asked.bracket}
                 told |= dict.fromkeys(asked.columns, own)
             for task in self.tasks:
-                own = content(task)
-                told |= dict.fromkeys(self._account(task), {"task": own, **more} if more else own)
+                told |= dict.fromkeys(_account(task), content(task))
             kept = [Held.of(column, what) for column, what in told.items()]
             kept += [Held(replace(h.column, stream=s), h.content) for s in streams for h in kept]
             self._held[tuple(streams)] = MappingProxyType({held.column: held for held in kept})
@@ -155,7 +132,7 @@ class Panel:
         """Those of its measures and tasks that have one of these columns; itself where that is all of them."""
         return self._with(
             tuple(asked for asked in self.measures if any(c in columns for c in asked.columns)),
-            tuple(task for task in self.tasks if any(c in columns for c in self._account(task))),
+            tuple(task for task in self.tasks if any(c in columns for c in _account(task))),
         )
 
     def of_gamma(self) -> "Panel | None":
@@ -171,12 +148,11 @@ class Panel:
         self,
         sets: LevelSets,
         rounds: Sequence[Transcript | None] | None = None,
-        moved: Floats | None = None,
         which: Callable[[int], str] = "Γ {}".format,
     ) -> Floats:
         """As `read`, of several Γ, (B, columns); an error says `which` of them."""
         known: dict[int, list[float]] = {}
-        if len(sets.predictions) <= FEW and moved is None and not self.moved:
+        if len(sets.predictions) <= FEW:
             found = {i: asked.many(sets) for i, asked in enumerate(self.measures) if asked.many is not None}
             known = {i: values.tolist() for i, values in found.items() if values is not None}
         if len(known) == len(self.columns):
@@ -185,9 +161,9 @@ class Panel:
                 return totals
         totals = np.empty((len(sets), len(self.columns)))
         for i, gamma in enumerate(sets):
-            seen, distance = rounds[i] if rounds else None, None if moved is None else float(moved[i])
+            seen = rounds[i] if rounds else None
             try:
-                totals[i] = self.read(gamma, seen, distance, {at: values[i] for at, values in known.items()})
+                totals[i] = self.read(gamma, seen, {at: values[i] for at, values in known.items()})
             except OnlinecalError as error:
                 raise InvalidData(f"{error}; {which(i)}") from error
         return totals
@@ -196,20 +172,16 @@ class Panel:
         self,
         gamma: JointDistribution,
         rounds: Transcript | None = None,
-        moved: float | None = None,
         known: Mapping[int, float] = MappingProxyType({}),
     ) -> list[float]:
-        """The total T·μ(Γ) of every column; `moved` is the mean distance that the predictions of Γ were moved.
-
-        `known` are values of some measures, by their place.
-        """
+        """The total T·μ(Γ) of every column; `known` are values of some measures, by their place."""
         values: list[float] = []
         for i, asked in enumerate(self.measures):
             if i in known:
                 values.append(known[i])
                 continue
             seen = gamma if asked.needs is None else rounds
-            value = measured(asked.columns[0].measure, asked.of(moved), seen)
+            value = measured(asked.columns[0].measure, asked.function, seen)
             if not isinstance(value, Bracket):
                 values += [value] * len(asked.columns)
             elif asked.bracket:
@@ -217,10 +189,7 @@ class Panel:
             else:
                 raise InvalidData(f"measure {asked.name!r} returned {value!r}; expected a number")
         for task in self.tasks:
-            if moved is not None and isinstance(task, DecisionMaker):
-                values += [v for b in task.account_of_moved(gamma, moved) for v in (b.lower, b.upper)]
-            else:
-                values += [v for v in task.account(gamma) for _ in range(1 + self.moved)]
+            values += task.account(gamma)
         totals = [gamma.weight * value for value in values]
         if any(map(math.isnan, totals)):
             column = self.columns[[math.isnan(total) for total in totals].index(True)].name
@@ -282,16 +251,6 @@ def _asked(spec: Any, rounds: int | None) -> Asked:
     # A limit of levels is one of each Γ.
     many = None if record.many is None or "max_levels" in options else partial(record.many, **options)
     return Asked(columns, function, record, options, many=many)
-
-
-def _moved(asked: Asked) -> Asked:
-    """The question for a Γ that may have been moved."""
-    if asked.needs is not None:
-        return asked
-    function = asked.record.bind_moved(**asked.options)
-    column = replace(asked.columns[0], end="")
-    ends = replace(column, end="lower"), replace(column, end="upper")
-    return asked._replace(columns=ends, moved=function)
 
 
 def _account(task: Task) -> list[Column]:

@@ -14,23 +14,21 @@ from onlinecal.core.strategy import strategy_label
 from onlinecal.core.validation import integer
 from onlinecal.core.words import number_of
 from onlinecal.decisions.people import People
-from onlinecal.engine.game import IMMEDIATE, VERSION
 from onlinecal.engine.horizon import check_horizon, checkpoints
-from onlinecal.engine.keeping import Exact, Keeping, OnGrid
-from onlinecal.engine.transcripts import check_kept
-from onlinecal.rounds.players import made_of_steps
-from onlinecal.rounds.protocol import check_pair, check_specification, start
+from onlinecal.engine2.game import IMMEDIATE, VERSION
+from onlinecal.engine2.start import check_pair, check_specification, start
+from onlinecal.engine2.steps import Player
+from onlinecal.engine2.transcripts import check_kept
 from onlinecal.schedules import Schedule
 from onlinecal.study.entries import Incompatible
 from onlinecal.study.gammas import KEEP, Keep, check_keep
 from onlinecal.study.panel import Panel
 from onlinecal.worlds.base import World
-from onlinecal.worlds.simulation import VERSION as WORLDS_VERSION
+from onlinecal.worlds.run import VERSION as WORLDS_VERSION
 
 __all__ = ["Cell", "Entry", "Incompatible", "Plan", "plan"]
 
 NOBODY = People()
-EXACT = Exact()
 #: the largest number of cells of a plan, which are all in memory
 MOST = 10**6
 
@@ -57,6 +55,22 @@ class Entry:
     def in_steps(self) -> bool:
         """Whether its players are made of steps alone; `plan` finds out."""
         return False
+
+    def points_at(self, horizon: int) -> int | None:
+        """The number of points of a forecaster's grid, which `plan` finds out; None for no grid."""
+        if horizon not in self._points:
+            self.take_note(start("forecaster", self.strategy, horizon, range(1), 0), horizon)
+        return self._points[horizon]
+
+    def take_note(self, player: Any, horizon: int) -> None:
+        """Notes what a player shows of itself."""
+        grid = getattr(player, "grid", None)
+        self._points[horizon] = None if grid is None else len(grid)
+        vars(self)["in_steps"] = isinstance(player, Player)
+
+    @cached_property
+    def _points(self) -> dict[int, int | None]:
+        return {}
 
     @property
     def length(self) -> int | None:
@@ -97,10 +111,8 @@ class Cell:
         When questions are asked and outcomes become known.
     people : People
         Decision makers, each with the time at which it joins and leaves.
-    history : Exact or OnGrid
-        How forecasts that are on no grid are kept.
     keep : int, "all" or "none"
-        Up to how many levels a run's Γ is kept exactly (see `onlinecal.study.gammas`); no numbers depend on it.
+        Up to how many levels a run's Γ is kept (see `onlinecal.study.gammas`); no numbers depend on it.
     """
 
     forecaster: Entry
@@ -113,7 +125,6 @@ class Cell:
     first: int = 0
     schedule: Schedule = IMMEDIATE
     people: People = NOBODY
-    history: Keeping = EXACT
     keep: Keep = KEEP
 
     @cached_property
@@ -130,7 +141,6 @@ class Cell:
             # Each only where it differs from the default, so that earlier results keep their keys.
             **({} if self.schedule.immediate else {"schedule": content(self.schedule)}),
             **({"decision_makers": self.people.content} if self.people.groups else {}),
-            **({"history": self.history.m} if isinstance(self.history, OnGrid) else {}),
         }
 
     @cached_property
@@ -207,7 +217,6 @@ def plan(
     ends: bool = False,
     schedules: Sequence[Schedule] = (IMMEDIATE,),
     people: People = NOBODY,
-    history: Keeping = EXACT,
     keep: Keep = KEEP,
 ) -> Plan:
     """The cells of a study: every forecaster against every nature at every horizon by every schedule.
@@ -222,8 +231,7 @@ def plan(
     InvalidParameter
         A horizon, number of runs or of checkpoints that cannot be played. No pair of players that can play each other.
         More than a million cells. A player that cannot be started at a horizon. Two strategies or
-        schedules of one label. A schedule by which no outcome would become known. A
-        grid for forecasts, and a measure, task or decision maker without a bound for it.
+        schedules of one label. A schedule by which no outcome would become known.
     """
     who, whom = list(forecasters), list(natures)
     if not who or not whom:
@@ -256,19 +264,16 @@ def plan(
                     f"{entry.label!r} is a world, which asks and answers at times of its own; expected no arrivals or "
                     f"delays ({late.label}), or a nature"
                 )
-    free = _start(pairs, int(seed))
+    _start(pairs, int(seed))
     for horizon in sorted({t for *_, played in pairs for t in played}):
         for schedule in schedules:
             if not schedule.immediate:
                 schedule.clock(horizon, int(seed)).check()
-    panel, history = _settled(panel, people, history, free)
     on_the_way = len(times) == 1 and not ends
     read = {t: tuple(checkpoints(t, int(per_decade))) if on_the_way else (t,) for t in times}
     keep = check_keep(keep)
     cells = (
-        Cell(
-            one, other, t, int(runs), int(seed), read.get(t, (t,)), panel, 0, schedule, people, history, keep
-        )
+        Cell(one, other, t, int(runs), int(seed), read.get(t, (t,)), panel, 0, schedule, people, keep)
         for one, other, played in pairs
         for t in played
         for schedule in schedules
@@ -311,9 +316,8 @@ def _pairs(
     return pairs, incompatible
 
 
-def _start(pairs: _Pairs, seed: int) -> bool:
-    """Starts strategies once at each of their horizons; whether some forecaster plays on no grid."""
-    free = False
+def _start(pairs: _Pairs, seed: int) -> None:
+    """Starts strategies once at each of their horizons, to see that it can be done."""
     for role in ("forecaster", "nature"):
         found: dict[int, tuple[Entry, set[int]]] = {}
         for forecaster, nature, horizons in pairs:
@@ -322,26 +326,7 @@ def _start(pairs: _Pairs, seed: int) -> bool:
         for entry, played in found.values():
             # A world is a process that only play starts.
             for horizon in () if isinstance(entry.strategy, World) else sorted(played):
-                player = start(role, entry.strategy, horizon, range(1), seed)
-                # The grid is stated by the player itself or by its law.
-                grid = getattr(player, "grid", getattr(getattr(player, "law", None), "grid", None))
-                free |= role == "forecaster" and grid is None
-                vars(entry)["in_steps"] = made_of_steps(player)
-    return free
-
-
-def _settled(panel: Panel, people: People, history: Keeping, free: bool) -> tuple[Panel, Keeping]:
-    """Panel and history: where forecasts of some forecaster are moved to a grid, columns are brackets."""
-    if not isinstance(history, OnGrid):
-        return panel, history
-    if not free:
-        return panel, EXACT
-    try:
-        if people.groups:
-            raise InvalidParameter("decision makers act on forecasts as they are; expected none")
-        return panel.of_moved(), history
-    except InvalidParameter as error:
-        raise InvalidParameter(f"history = {history.m}: {error}, or history = 'exact'") from None
+                entry.take_note(start(role, entry.strategy, horizon, range(1), seed), horizon)
 
 
 def _check_numbers(horizons: Sequence[int], runs: int, seed: int, per_decade: int) -> None:

@@ -15,7 +15,7 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.validation import is_whole
 from onlinecal.core.words import number_of
-from onlinecal.study.gammas import Gammas, Kept, Packed, exact
+from onlinecal.study.gammas import Gammas, Packed, whole
 
 
 @dataclass(frozen=True)
@@ -107,13 +107,13 @@ class Batch(NamedTuple):
 
 
 def together(parts: Sequence[Batch]) -> Batch:
-    """The runs of batches that overlap or follow each other: the first of each counts, of Γ the first exact."""
+    """The runs of batches that overlap or follow each other: the first of each counts, of Γ the first whole."""
     one, first = parts[0], parts[0].first
     columns = dict.fromkeys(column for part in parts for column in part.totals)
     totals = {c: _runs(first, ((p.first, p.totals[c]) for p in parts if c in p.totals)) for c in columns}
     gammas: dict[int, bytes] = {}
     for run, packed in (each for part in parts for each in part.gammas.items()):
-        if run not in gammas or (exact(packed) and not exact(gammas[run])):
+        if run not in gammas or (whole(packed) and not whole(gammas[run])):
             gammas[run] = packed
     who = [(part.first, part.people) for part in parts if part.people is not None]
     people = who[0][1] if who else None
@@ -192,7 +192,7 @@ class Played(_ByNumber):
     steps : int or None
         The m of the forecaster's grid 0, 1/m, …, 1 (`Forecaster.steps_at`). None for no such grid, or an unknown one.
     gammas : Gammas
-        What is kept of each run's Γ; see `gamma` and `kept`.
+        What is kept of each run's Γ; see `gamma`.
     origin : Origin, optional
         What the numbers depend on, for a results file.
     """
@@ -252,14 +252,8 @@ class Played(_ByNumber):
         Returns
         -------
         JointDistribution or None
-            None where no outcome is known, where it was not kept (``keep = "none"``), or not exactly. Then `kept` has
-            the moved one.
+            None where no outcome is known, and where it was not kept: it has more than `keep` levels.
         """
-        kept = self.kept(checkpoint, run, stream)
-        return None if kept is None or kept.moved is not None else kept.gamma
-
-    def kept(self, checkpoint: int, run: int, stream: int | None = None) -> Kept | None:
-        """The Γ that is kept (see `gamma`), with the mean distance that its predictions were moved; None: nothing."""
         n, streams = len(self.rounds), len(self.streams)
         for name, value, least, most in (
             ("checkpoint", checkpoint, -n, n),

@@ -1,6 +1,5 @@
 """Plays runs of a cell, a batch at a time, and joins what was read of them."""
 
-import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -12,26 +11,22 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidForecast
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.levels import LevelSets
 from onlinecal.core.memory import cores
 from onlinecal.core.transcript import Transcript
-from onlinecal.decisions.people import ENTRIES
-from onlinecal.engine.game import Game
-from onlinecal.engine.memory import bytes_of_run, check_players
-from onlinecal.engine.people import Accounts
-from onlinecal.engine.separate import Separate
-from onlinecal.rounds.protocol import start
+from onlinecal.decisions.people import ENTRIES, Accounts
+from onlinecal.engine2 import memory
+from onlinecal.engine2.game import Game
 from onlinecal.schedules import Schedule
 from onlinecal.study.entries import Planned, played
 from onlinecal.study.gammas import Gammas, Packer
 from onlinecal.study.planning import Cell
 from onlinecal.study.played import Batch, Joined, Played, together
 from onlinecal.study.promises import promises, steps
-from onlinecal.worlds.simulation import Simulation
+from onlinecal.worlds.run import Simulation
 
 #: the largest number of runs in one lockstep batch, which share the cost of a round in Python
 BATCH = 256
@@ -62,24 +57,26 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
 
 def batch_size(cell: Cell, at_once: int = 1) -> int:
     """The largest number of runs of a cell played in lockstep, where `at_once` batches share a machine's memory."""
-    free = check_players(cell.forecaster.strategy, cell.nature.strategy, cell.horizon)
-    room = min(ROOM, 4 * ROOM // at_once, free / (2 * at_once))
-    size = max(1, min(BATCH, int(room // bytes_of(cell))))
-    if cell.people.groups:
-        # Every stretch between two of their times has counts of its own, of each stream, and those before it.
-        grid = getattr(
-            start("forecaster", cell.forecaster.strategy, cell.horizon, range(1), cell.seed), "grid", None
-        )
-        points = 2 * math.isqrt(cell.horizon) if grid is None else len(grid)
-        tables = 2 * min(len(cell.people.cuts) + 1, cell.horizon) * (2 + len(cell.nature.strategy.streams))
-        size = max(1, min(size, int(room // (8 * points * tables))))
-    return size
+    forecaster, nature = cell.forecaster.strategy, cell.nature.strategy
+    memory.check_players(forecaster, nature, cell.horizon)
+    memory.check_history(1, cell.horizon, *_points_and_parts(cell))
+    room = min(ROOM, 4 * ROOM // at_once, memory.free_memory() / (2 * at_once))
+    return max(1, min(BATCH, int(room // bytes_of(cell))))
 
 
 def bytes_of(cell: Cell) -> float:
-    """About the bytes of a run, but for those of decision makers."""
-    kept = cell.history.bytes_of_run(cell.horizon)
-    return bytes_of_run(cell.forecaster.strategy, cell.nature.strategy, cell.horizon, kept)
+    """About the bytes of a run."""
+    return memory.bytes_of_run(
+        cell.forecaster.strategy, cell.nature.strategy, cell.horizon, *_points_and_parts(cell)
+    )
+
+
+def _points_and_parts(cell: Cell) -> tuple[int | None, int]:
+    """The points of the forecaster's grid, and how many parts of the history there may be."""
+    streams = max(1, len(cell.nature.strategy.streams))
+    return cell.forecaster.points_at(cell.horizon), memory.parts_of(
+        len(cell.people.cuts), streams, cell.horizon
+    )
 
 
 def result(cell: Cell, batch: Batch) -> Played:
@@ -145,22 +142,16 @@ def _blas(scipy: bool) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def begin(cell: Cell, runs: range, *, schedule: Schedule | None = None, threads: int = 1) -> Game | Separate:
+def begin(
+    cell: Cell, runs: range, *, schedule: Schedule | None = None, threads: int = 1
+) -> Game | Simulation:
     """The game of some runs of a cell before its first question; a world has no schedule but its own."""
-    schedule, options = schedule or cell.schedule, {}
-    if not cell.in_world:
-        options = {"schedule": schedule, "threads": threads}
-
-    def made(runs: range) -> Game | Simulation:
-        kind: Any = Simulation if cell.in_world else Game
-        return kind(
-            cell.forecaster.strategy, cell.nature.strategy, horizon=cell.horizon, runs=runs, seed=cell.seed,
-            cuts=cell.people.cuts, keeps=cell.panel.keeps, history=cell.history, **options,
-        )  # fmt: skip
-
-    if cell.in_world or not schedule.delays.by_outcome:
-        return made(runs)
-    return Separate([made(range(run, run + 1)) for run in runs])
+    players = cell.forecaster.strategy, cell.nature.strategy
+    told: Any = {"horizon": cell.horizon, "runs": runs, "seed": cell.seed, "cuts": cell.people.cuts}
+    told["keeps"] = cell.panel.keeps
+    if cell.in_world:
+        return Simulation(*players, **told)
+    return Game(*players, schedule=schedule or cell.schedule, threads=threads, **told)
 
 
 def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, threads: int) -> Batch:
@@ -177,16 +168,14 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
     for i, t in enumerate(cell.times):
         _advance(game, t, told)
         open.append(game.asked - game.resolved)
-        packer.free = game.parts[0].ledger.grid is None
+        packer.free = game.parts[0].history.grid is None
         for place, stream in enumerate(streams):
             # Where no outcome is known yet, totals are the empty sum.
-            for first, sets, rounds, moved in levels(game, stream):
-                packer.take(place, first, sets, moved)
+            for first, sets, rounds in levels(game, stream):
+                packer.take(place, first, sets)
                 which = partial(_which, cell, t, runs[first])
                 columns = slice(place * own, (place + 1) * own)
-                totals[i, first : first + len(sets), columns] = cell.panel.read_each(
-                    sets, rounds, moved, which
-                )
+                totals[i, first : first + len(sets), columns] = cell.panel.read_each(sets, rounds, which)
         packer.end()
         if cell.people.groups:
             accounts[:, i] = np.moveaxis(np.concatenate([each.read() for each in people], axis=1), 2, 0)
@@ -216,21 +205,24 @@ def _which(cell: Cell, t: int, first: int, place: int) -> str:
 
 
 def levels(
-    game: Game | Separate, stream: int | None
-) -> Iterator[tuple[int, LevelSets, list[Transcript | None] | None, Floats | None]]:
-    """The first of some runs with known outcomes, their level sets, rounds, and mean distances moved."""
+    game: Game | Simulation, stream: int | None
+) -> Iterator[tuple[int, LevelSets, list[Transcript | None] | None]]:
+    """The first of some runs with known outcomes, their level sets, and their rounds."""
     begins = 0  # runs of a world are parts
     for part in game.parts:
-        distances, first = part.moved(stream), 0
-        for sets in part.each(stream):
-            own = range(first, first + len(sets))
-            rounds = None if part.transcripts is None else [part.transcripts.of(run, stream) for run in own]
-            yield begins + first, sets, rounds, None if distances is None else distances[first : own.stop]
-            first = own.stop
+        of_stream = None if stream is None else partial(_is_of, part.streams, stream)
+        for first, sets in part.history.levels(of_stream):
+            own, kept = range(first, first + len(sets)), part.transcripts
+            yield begins + first, sets, None if kept is None else [kept.of(run, stream) for run in own]
         begins += len(part.runs)
 
 
-def _advance(game: Game | Separate, until: int, told: Callable[[int], None] | None) -> None:
+def _is_of(streams: int, stream: int, part: int) -> bool:
+    """Whether a part of the history is of a stream."""
+    return part % streams == stream
+
+
+def _advance(game: Game | Simulation, until: int, told: Callable[[int], None] | None) -> None:
     """Plays on, in stretches that take no more than some tenths of a second: plug-ins may be slow."""
     if game.compiled or told is None:
         game.advance(until, told)

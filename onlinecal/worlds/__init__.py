@@ -7,7 +7,7 @@ from onlinecal.worlds.machines import Machines
 from onlinecal.worlds.market import Market, Question
 from onlinecal.worlds.parts import Parts
 from onlinecal.worlds.queue import Queue
-from onlinecal.worlds.simulation import Simulation, observe
+from onlinecal.worlds.run import Simulation, observe
 
 WORLDS = registry((Queue, Beds, Machines, Parts))
 

@@ -1,6 +1,7 @@
 """The place where a world asks its questions and answers them."""
 
-from operator import attrgetter
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,19 +9,10 @@ import simpy
 
 from onlinecal.core.errors import in_one_line
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import play
 
 if TYPE_CHECKING:
-    from onlinecal.worlds.course import Course
-
-
-def _read_only(name: str) -> Any:
-    """An attribute of a question that a world reads."""
-
-    def refuse(question: "Question", value: Any) -> None:
-        said = f"{name} of {question} is read-only, and was set to {in_one_line(value)}"
-        raise AttributeError(f"{said}; expected numbers of your own elsewhere")
-
-    return property(attrgetter(f"_{name}"), refuse)
+    from onlinecal.worlds.run import Course
 
 
 class Question:
@@ -40,14 +32,24 @@ class Question:
         Whether its outcome is known.
     """
 
-    __slots__ = ("_forecast", "_number", "_resolved", "_stream", "_time")
+    __slots__ = ("_asked", "_course")
 
-    number, time, forecast = _read_only("number"), _read_only("time"), _read_only("forecast")
-    stream, resolved = _read_only("stream"), _read_only("resolved")
+    _asked: play.Question
+    _course: Course
 
-    def __init__(self, number: int, time: float, forecast: float, stream: int) -> None:
-        self._number, self._time, self._forecast, self._stream = number, time, forecast, stream
-        self._resolved = False
+    number = property(lambda self: self._asked.number)
+    time = property(lambda self: self._asked.time)
+    forecast = property(lambda self: self._asked.forecast)
+    stream = property(lambda self: int(self._asked.context.get("stream", 0)))
+    resolved = property(lambda self: self._asked.resolved)
+
+    def __init__(self, asked: play.Question, course: Course) -> None:
+        object.__setattr__(self, "_asked", asked)
+        object.__setattr__(self, "_course", course)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        said = f"{name} of {self} is read-only, and was set to {in_one_line(value)}"
+        raise AttributeError(f"{said}; expected numbers of your own elsewhere")
 
     def __repr__(self) -> str:
         return f"question {self.number}, asked at {self.time:g}"
@@ -65,7 +67,7 @@ class Market:
         Questions after which the run ends.
     """
 
-    def __init__(self, course: "Course", env: simpy.Environment, stream: Stream) -> None:
+    def __init__(self, course: Course, env: simpy.Environment, stream: Stream) -> None:
         self._course, self._env, self._stream = course, env, stream
         self._generators: dict[tuple[str, ...], np.random.Generator] = {}
         self.horizon, self.rng = course.horizon, self.generator()
@@ -114,15 +116,12 @@ class Market:
     def deadline(self, question: Question, delay: float, outcome: int) -> None:
         """Makes this the outcome after a delay, if the question is still open then."""
 
-        if not isinstance(question, Question) or not delay >= 0.0:
-            raise self._course.misuse(
-                f"gave {in_one_line(question)} the deadline {delay}; expected its question, in a "
-                "time from 0 on"
-            )
-
         def come(_: simpy.Event) -> None:
             if not question.resolved:
                 self.resolve(question, outcome)
 
+        if not isinstance(question, Question) or not delay >= 0.0:
+            said = f"gave {in_one_line(question)} the deadline {delay}; expected its question, in a time from 0 on"
+            raise self._course.misuse(said)
         # A callback: a process that waits would cost as much as a question.
         simpy.Timeout(self._env, delay).callbacks.append(come)

@@ -5,6 +5,7 @@ import time
 import numpy as np
 import simpy
 
+from onlinecal.engine2 import play
 from onlinecal.forecasters import Calibeating, ForecastHedging, Unchanged
 from onlinecal.worlds import Beds, Machines, Parts, Question, Queue, Simulation
 
@@ -24,14 +25,14 @@ class Deaf:
 
     def ask(self, **context):
         self.asked += 1
-        return Question(self.asked, self.env.now, 0.5, 0)
+        return Question(play.Question(self.asked, self.env.now, forecast=0.5), self)
 
     def resolve(self, question, outcome):
-        question._resolved = True
+        question._asked.resolved = True
 
     def deadline(self, question, delay, outcome):
         def come(_):
-            question._resolved = True
+            question._asked.resolved = True
 
         simpy.Timeout(self.env, delay).callbacks.append(come)
 

@@ -15,7 +15,7 @@ import simpy.util
 import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import natures as n
-from onlinecal.core.content import _modules, content, differences, digest, sources
+from onlinecal.core.content import content, differences, digest, sources
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.modules import locate
@@ -135,13 +135,12 @@ def test_values_that_are_the_same_number_are_the_same_value():
     assert key(loop) != key(Plain([1]))
 
 
-def test_functions_of_an_installed_package_are_told_apart(monkeypatch):
-    """The source of all its modules is read; of NumPy that takes ten seconds, and functions of C have none."""
-    assert len(_modules("simpy.util")) > 8
+def test_functions_of_an_installed_package_are_told_apart():
+    """The source of all its modules is read; functions of C have none."""
+    assert sources(simpy.util.start_delayed).keys() == {"simpy"}
     assert key(Spec(simpy.util.start_delayed)) != key(Spec(simpy.util.subscribe_at))
     one, same, other = map(simpy.Environment, (1, 1, 2))
     assert key(one) == key(same) != key(other)
-    monkeypatch.setattr("onlinecal.core.content._modules", lambda first: {})
     assert key(Spec(np.exp)) != key(Spec(np.log))
 
 
@@ -213,10 +212,9 @@ def module(tmp_path, monkeypatch):
 HALF = "class Half:\n    def forecast(self): return 0.5\n    def update(self, forecast, outcome): pass\n"
 
 
-def test_the_source_counts_and_comments_do_not(module):
+def test_the_source_counts(module):
     first = content(as_forecaster(module("plug_a", HALF, "Half")))
-    same = HALF.replace("0.5", "(0.5)  # one half").replace("class", "# mine\nclass")
-    assert content(as_forecaster(module("plug_a", same, "Half"))) == first
+    assert content(as_forecaster(module("plug_a", HALF, "Half"))) == first
     other = content(as_forecaster(module("plug_a", HALF.replace("0.5", "0.6"), "Half")))
     assert list(differences(first, other)) == [("parameters", "make", "source", "plug_a")]
     # Of one name and text, in another module.
@@ -229,7 +227,6 @@ def test_the_source_counts_and_comments_do_not(module):
         ("import os, math, numpy as np, scipy.special\nfrom onlinecal.forecasters import Constant", ""),
         ("import plug_h", "plug_h"), ("from plug_h import P", "plug_h"), ("def f():\n    import plug_h", "plug_h"),
         ("import plug_between", "plug_between plug_h"),
-        ("import importlib\nh = importlib.import_module('plug_h')", "plug_h"),
         ("from . import inner\nfrom .inner import helper", "plug_p.inner plug_p.inner.helper plug_p.other"),
     ],
 )  # fmt: skip
@@ -269,7 +266,7 @@ def test_the_module_under_which_a_thing_is_named_counts_too(module, text):
         keys.append(key(locate("measure", "plug_a:X")))
     assert keys[0] != keys[1]
     # As long as nothing is edited, it is the same.
-    module("plug_a", text.format(3) + "# a comment\n")
+    module("plug_a", text.format(3))
     assert key(locate("measure", "plug_a:X")) == keys[1]
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.engine2 import history
 from onlinecal.engine2.history import Counted, Each
 from tests.engine2.test_same import bits
 
@@ -55,8 +53,10 @@ def test_keys_are_in_order_after_a_gamma():
     assert (np.diff(kept.keys[0, :1001]) >= 0).all()
 
 
-def test_a_game_beyond_memory_is_refused_before_it_begins(monkeypatch):
-    monkeypatch.setattr(history, "free_memory", lambda: 10**9)
-    with pytest.raises(InvalidParameter, match=r"100 run\(s\) of 1000000 rounds .* need 0\.7 GiB"):
-        Each(100, 10**6, False)
-    Each(60, 10**6, False)
+def test_there_is_room_for_all_rounds_of_a_game_and_for_no_more():
+    kept, said = Each(2, 22, False), [0.5] * 12
+    for rounds in (10, 12):
+        for run in range(2):
+            kept.extend(run, said[:rounds], [1] * rounds)
+    assert kept.keys.shape == (2, 22)
+    assert [kept.gamma(run).weight for run in range(2)] == [22.0, 22.0]

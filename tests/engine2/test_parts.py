@@ -1,4 +1,4 @@
-"""Parts of composed forecasters: objects in plain Python, as on the engine of today; and parts that state no law."""
+"""Parts of composed forecasters: objects in plain Python; and parts that state no law."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ import pytest
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.errors import InvalidForecast
-from onlinecal.engine.game import Game as Today
 from onlinecal.engine2 import game as module
 from onlinecal.engine2.game import Game
+from onlinecal.engine2.law import brief as shown
 from onlinecal.engine2.steps import law, shared
 from onlinecal.forecasters.base import as_forecaster
-from onlinecal.rounds.law import brief as shown
 from onlinecal.schedules import Pareto, Poisson, Schedule
 from tests.engine2.test_same import bits
 from tests.engine2.test_steps import Says
@@ -92,17 +91,17 @@ WHOLES = {
 @pytest.mark.parametrize("name", SCHEDULES)
 @pytest.mark.parametrize("cls", [Laws, Looks])
 @pytest.mark.parametrize("whole", WHOLES)
-def test_plain_parts_play_as_today(whole, cls, name, monkeypatch):
+def test_plain_parts_play_the_same_in_all_ways(whole, cls, name, monkeypatch):
     spec, given = WHOLES[whole](as_forecaster(cls)), {"horizon": T, "runs": range(2, 4), "seed": 5}
     nature, given = n.UniformTruth(), given | {"schedule": SCHEDULES[name]}
-    today = Today(spec, nature, **given)
-    today.advance(T)
-    expected = bits(today.gammas())
 
     def end(game):
         game.advance(T)
         return bits(game.gammas())
 
+    in_python = Game(spec, nature, **given)
+    in_python.hand_over()
+    expected = end(in_python)
     paused = Game(spec, nature, **given)
     paused.advance(T // 3)
     twin, handed = pickle.loads(pickle.dumps(paused)), copy.deepcopy(paused)
@@ -149,7 +148,7 @@ def test_a_player_says_whether_a_part_is_in_plain_python(whole):
     """A row does not hold the state of an object: what copies rows asks for this."""
     for part in (as_forecaster(Laws), f.EmpiricalMean()):
         game = Game(WHOLES[whole](part), n.Drift(), horizon=T, runs=range(2))
-        assert game.forecaster.in_python is (not hasattr(part, "begin"))
+        assert game.forecaster.in_python is isinstance(part, f.Scalar)
 
 
 @pytest.mark.parametrize("where", ["forecast", "update"])

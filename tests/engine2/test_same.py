@@ -1,6 +1,6 @@
-"""Every strategy that has `begin` plays as on the engine of today, to the bit, in all ways.
+"""Every strategy plays the same by the loop as by the definition of a game, to the bit, in all ways.
 
-A strategy is in the table as soon as it and all its parts have `begin`. Its parameters are in tests/examples.py.
+The parameters of the strategies are in tests/examples.py.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from tempfile import mkdtemp
 import pytest
 
 from onlinecal.core.errors import InvalidForecast
-from onlinecal.engine.game import Game as Today
 from onlinecal.engine2 import game as module
 from onlinecal.engine2.game import Game
-from onlinecal.forecasters import FosterVohra
 from onlinecal.natures import Contrarian
 from onlinecal.schedules import ByOutcome, Constant, Pareto, Poisson, Schedule
 from tests import examples
@@ -33,18 +31,13 @@ SCHEDULES = {
 }
 
 
-def begins(strategy):
-    """Whether a strategy and its parts can be played here."""
-    return hasattr(strategy, "begin") and all(map(begins, getattr(strategy, "_parts", {}).values()))
-
-
 @cache
 def table():
     """The pairs of every strategy with some others, then those of all with all; each names its index."""
     folder = Path(mkdtemp())
-    fast = [pair for pair in examples.pairs(folder) if all(map(begins, pair))]
-    forecasters = [each for each in examples.forecasters(folder) if begins(each)]
-    natures = [each for each in examples.natures(folder) if begins(each)]
+    fast, forecasters, natures = (
+        of(folder) for of in (examples.pairs, examples.forecasters, examples.natures)
+    )
     # The fast ones meet a nature that sees the law, or only its side of 1/2, too.
     fast += [(f, Contrarian()) for f in forecasters if not f.needs]
     every = [(f, n) for f, n in product(forecasters, natures) if f.needs <= n.reveals]
@@ -78,33 +71,12 @@ def bits(gammas):
 
 
 def came_to(game, streams):
-    """Γ of a game of this engine: of all rounds, of streams and of stretches; and what it certifies."""
+    """Γ of a game: of all rounds, of streams and of stretches; and what it certifies."""
     found = {}
     ends = (-math.inf, *CUTS, math.inf)
     for stream in (None, *range(streams)):
         for since, until in {(-math.inf, math.inf), *pairwise(ends)}:
             found[stream, since, until] = bits(game.known(stream, since, until))
-    return found, {name: totals.tolist() for name, totals in game.certificates().items()}
-
-
-def has_other_digits(strategy):
-    """Whether today's weights are others in their last digits, so that games fork; test_led.py holds the laws.
-
-    Today's Foster–Vohra on all pairs eliminates more than 16 points in two stages. Its games are then held among
-    each other.
-    """
-    return type(strategy) is FosterVohra and strategy.swaps == "all" and strategy.steps_at(T) > 15
-
-
-def came_to_today(game, streams):
-    """The same of today's."""
-    if isinstance(game, Game):
-        return came_to(game, streams)
-    found = {}
-    ends = (-math.inf, *CUTS, math.inf)
-    for stream in (None, *range(streams)):
-        for since, until in {(-math.inf, math.inf), *pairwise(ends)}:
-            found[stream, since, until] = bits(game.ledger.gammas(stream, since, until) or ())
     return found, {name: totals.tolist() for name, totals in game.certificates().items()}
 
 
@@ -118,27 +90,23 @@ def refusal_of(play, *given):
 
 
 @pytest.mark.parametrize(("mine", "theirs", "name"), list(cases()))
-def test_gammas_are_those_of_today(mine, theirs, name, monkeypatch):
+def test_all_ways_to_play_come_to_the_same(mine, theirs, name, monkeypatch):
     schedule, streams = SCHEDULES[name], max(1, len(theirs.streams))
-    # Today's engine plays one run at a time where delays depend on outcomes.
-    runs = range(2, 3) if name == "by outcome" else range(2, 4)
-    given = {"horizon": T, "runs": runs, "seed": 9, "schedule": schedule, "cuts": CUTS}
-    if said := refusal_of(Today(mine, theirs, **given).advance, T):
-        in_python = Game(mine, theirs, **given)
-        in_python.hand_over()
-        assert refusal_of(Game(mine, theirs, **given).advance, T) == refusal_of(in_python.advance, T) == said
+    given = {"horizon": T, "runs": range(2, 4), "seed": 9, "schedule": schedule, "cuts": CUTS}
+    in_python = Game(mine, theirs, **given)
+    in_python.hand_over()
+    at_once = Game(mine, theirs, **given)
+    assert at_once.compiled
+    if said := refusal_of(in_python.advance, T // 3):
+        assert refusal_of(at_once.advance, T) == said
         return
-    today = (Game if has_other_digits(mine) else Today)(mine, theirs, **given)
-    today.advance(T // 3)
-    third = came_to_today(today, streams)
-    today.advance(T)
-    expected = came_to_today(today, streams)
+    third = came_to(in_python, streams)
+    in_python.advance(T)
+    expected = came_to(in_python, streams)
 
     def again(game):
         return pickle.loads(pickle.dumps(game))
 
-    at_once = Game(mine, theirs, **given)
-    assert at_once.compiled
     at_once.advance(T)
     assert came_to(at_once, streams) == expected
 
@@ -155,13 +123,6 @@ def test_gammas_are_those_of_today(mine, theirs, name, monkeypatch):
     threads = Game(mine, theirs, threads=2, **given)
     threads.advance(T)
     assert came_to(threads, streams) == expected
-
-    in_python = Game(mine, theirs, **given)
-    in_python.hand_over()
-    in_python.advance(T // 3)
-    assert came_to(in_python, streams) == third
-    in_python.advance(T)
-    assert came_to(in_python, streams) == expected
 
     handed = Game(mine, theirs, **given)
     handed.advance(T // 3)
@@ -189,18 +150,23 @@ def by_hand(game, moment):
 
 
 @pytest.mark.parametrize(("mine", "theirs"), [pytest.param(*pair, id=label(*pair)) for pair in table()[0]])
-def test_a_game_by_hand_is_that_of_today(mine, theirs):
+def test_a_game_by_hand_goes_on_by_the_loop(mine, theirs):
     given = {"horizon": T, "runs": range(2), "seed": 1, "cuts": CUTS}
-    engine = Game if has_other_digits(mine) else Today
-    alone = engine(mine, theirs, **given), lambda *both: both
-    if said := refusal_of(by_hand, *alone):
-        assert refusal_of(by_hand, Game(mine, theirs, **given), alone[1]) == said
+
+    def played(in_python, moment):
+        game = Game(mine, theirs, **given)
+        if in_python:
+            game.hand_over()
+        return by_hand(game, moment)
+
+    if said := refusal_of(played, True, lambda *both: both):
+        assert refusal_of(played, False, lambda *both: both) == said
         return
-    today, expected = by_hand(engine(mine, theirs, **given), alone[1])
-    game, laws = by_hand(Game(mine, theirs, **given), lambda *both: pickle.loads(pickle.dumps(both)))
+    expected, laws = played(True, lambda *both: both)
+    game, own = played(False, lambda *both: pickle.loads(pickle.dumps(both)))
     streams = max(1, len(theirs.streams))
-    assert laws == expected
-    assert came_to(game, streams) == came_to_today(today, streams)
+    assert own == laws
+    assert came_to(game, streams) == came_to(expected, streams)
 
 
 def test_something_is_played():

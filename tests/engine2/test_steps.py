@@ -80,9 +80,6 @@ class Says(forecasters.Forecaster):
         self.__dict__["given"] = (say, learn), {"size": size, "shared": kept} | more
 
     def start(self, horizon, stream):
-        raise NotImplementedError
-
-    def begin(self, horizon, stream):
         steps, more = self.given
         return Forecaster(*steps, **more)
 
@@ -97,9 +94,6 @@ class Moves(natures.Nature):
         self.__dict__["given"] = move, {"shared": kept, "sight": self.sight} | more
 
     def start(self, horizon, stream):
-        raise NotImplementedError
-
-    def begin(self, horizon, stream):
         move, more = self.given
         return Nature(move, **more)
 

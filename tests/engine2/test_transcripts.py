@@ -1,4 +1,4 @@
-"""Rounds that are kept: as on the engine of today, by both drivers, paused, pickled and by hand."""
+"""Rounds that are kept: by both drivers, paused, pickled and by hand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.engine.game import Game as Today
 from onlinecal.engine2.game import Game
 from onlinecal.forecasters import ForecastHedging
 from onlinecal.natures import Bernoulli, Drift, Nature
@@ -51,11 +50,12 @@ def kept(game):
 @pytest.mark.parametrize(
     ("nature", "keeps"), [(Drift(), ()), (Weather(), ("weather",)), (Weather(), ("weather", "day"))]
 )
-def test_rounds_are_those_of_today(nature, keeps, schedule):
+def test_rounds_are_the_same_in_all_ways(nature, keeps, schedule):
     given = {"horizon": T, "runs": range(1, 3), "seed": 3, "schedule": schedule, "keeps": keeps}
-    today = Today(ForecastHedging(), nature, **given)
-    today.advance(T)
-    expected = kept(today)
+    in_python = Game(ForecastHedging(), nature, **given)
+    in_python.hand_over()
+    in_python.advance(T)
+    expected = kept(in_python)
     game = Game(ForecastHedging(), nature, **given)
     game.advance(T // 3)
     game = pickle.loads(pickle.dumps(game))

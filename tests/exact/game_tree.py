@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-import numpy as np
-
-from onlinecal.engine import kernels as k
-from onlinecal.engine.game import Game
-from onlinecal.forecasters import Forecaster
-from onlinecal.natures import Sight
-from onlinecal.rounds.hand import Hand
-from onlinecal.rounds.protocol import start
+from onlinecal.engine2.play import Question
+from onlinecal.engine2.seats import seat
+from onlinecal.engine2.start import start
 
 
 def expectation(forecaster, nature, horizon):
@@ -36,48 +29,30 @@ def expectation(forecaster, nature, horizon):
     return value(())
 
 
-@dataclass(frozen=True, eq=False)
-class Recites(Forecaster):
-    """States these laws, one after the other."""
-
-    laws: list = field(metadata={"key": False})
-    atoms = 1000
-
-    def start(self, horizon, stream):
-        return self
-
-    def forecast(self, round):
-        return self.laws[round.number - 1]
-
-    def update(self, forecast, outcome):
-        pass
-
-
 def _after(forecaster, nature, horizon, history):
-    """(forecast, weight, q) of the round after a history."""
-    hand, laws = Hand(start("forecaster", forecaster, horizon, range(1), 0)), []
+    """(forecast, weight, q) of the round after a history; nature is asked anew for each forecast."""
+    found = []
+    for value, weight in _asked(forecaster, nature, horizon, history)[0].law:
+        question, theirs = _asked(forecaster, nature, horizon, history)
+        question.forecast = value
+        found.append((value, weight, theirs.move(question)))
+    return found
+
+
+def _asked(forecaster, nature, horizon, history):
+    """The question after a history, which both players have been told, with its law; and the nature."""
+    mine, theirs = (
+        seat(role, strategy, start(role, strategy, horizon, range(1), 0))
+        for role, strategy in (("forecaster", forecaster), ("nature", nature))
+    )
     for number in range(1, len(history) + 2):
-        asked = hand.ask(number)
-        size = int(asked.sizes[0])
-        values, weights = (part[0, :size].tolist() for part in (asked.values, asked.weights))
-        laws.append({v: w for v, w in zip(values, weights, strict=True) if w})
+        question = Question(number, float(number))
+        theirs.reveal(question)
+        question.law = mine.state_law(question)
         if number <= len(history):
-            forecast, y = history[number - 1]
-            hand.tell(asked, np.array([values.index(forecast)]), np.array([y]))
-    if nature.sight < Sight.DRAW:
-        q = _probability(nature, horizon, laws, history)
-        return [(value, weight, q) for value, weight in laws[-1].items()]
-    # One that sees the draw is shown it as the law.
-    said = [{forecast: 1.0} for forecast, _ in history]
-    return [(v, w, _probability(nature, horizon, [*said, {v: 1.0}], history)) for v, w in laws[-1].items()]
-
-
-def _probability(nature, horizon, laws, history):
-    """q of the round after a history in which these laws were stated."""
-    game = Game(Recites(laws), nature, horizon=horizon, runs=range(1))
-    for law, (forecast, y) in zip(laws, history, strict=False):
-        question = game.ask()
-        # The forecast that the history has, whatever was drawn.
-        game._loop.words.view(np.int64)[0, question.slot, k.OF_PICK] = list(law).index(forecast)
-        game.resolve(question, outcome=y)
-    return float(game.ask().probability[0])
+            question.forecast, question.outcome = history[number - 1]
+            question.place = [value for value, _ in question.law].index(question.forecast)
+            theirs.move(question)
+            mine.learn(question)
+            theirs.learn(question)
+    return question, theirs

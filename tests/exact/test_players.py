@@ -11,7 +11,7 @@ from onlinecal import natures as n
 from onlinecal.checks import guarantees
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import OnGrid
-from onlinecal.engine.game import Game
+from onlinecal.engine2.game import Game
 from onlinecal.exact import solve
 from onlinecal.exact.policy import LONGEST, longest, policy
 from onlinecal.exploit import exploit
@@ -58,9 +58,9 @@ def test_a_forecaster_that_errs_once_pays_more():
     """The control: minimax's law in all states but the first."""
 
     class Late(f.Minimax):
-        def start(self, horizon, stream):
-            player = super().start(horizon, stream)
-            player.memory.ints[:, 1] = 2  # as if the middle had been too low twice
+        def begin(self, horizon, stream):
+            player = super().begin(horizon, stream)
+            player.state[:, 1] = 2.0  # as if the middle had been too low twice
             return player
 
     value = solve(2, 7).value

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.measures import MEASURES, Bracket, Modulus, bracket_of_moved, ece
-from onlinecal.measures.base import ends
+from onlinecal.measures import MEASURES, Bracket, Modulus, ece
+from onlinecal.measures.base import bracket_of_moved, ends
 from tests.marks import some_fast
 from tests.strategies import ANY, calibrated_gammas, gammas
 from tests.witnesses import EVERY, case_id
@@ -143,15 +143,14 @@ def moves(draw):
 @each(limitable)
 @given(case=moves(), least=st.floats(0, 1), most=st.integers(2, 12))
 def test_the_bracket_holds_the_value_before_the_move(record, options, case, least, most):
-    (before, after, moved), name = case, record.name
+    before, after, moved = case
     low, high = truth(record, before, options)
     limited = record.bind(max_levels=most, **options)(before)
     assert isinstance(limited, Bracket) or limited == record.function(before, **options)
     assert isinstance(limited, Bracket) == (before.levels > most or record.bracket)
     brackets = [limited] if isinstance(limited, Bracket) else []
     if record.modulus is not None:  # intCE has a bracket of its own
-        # However few levels it is evaluated on.
-        brackets += [bracket_of_moved(after, moved, name, max_levels=k, **options) for k in (None, 3)]
+        brackets += [bracket_of_moved(record, after, moved, options)]
         assert record.modulus(0.0, **options) == 0.0
         assert record.modulus(min(moved, least), **options) <= record.modulus(max(moved, least), **options)
     for bracket in brackets:
@@ -204,13 +203,13 @@ def test_the_modulus_is_needed(name):
     """A smaller one would give a bracket without the value: the share is how much of it these examples need."""
     options, (before, after, moved), share = TIGHT[name]
     value = truth(MEASURES[name], before, options)
-    bracket = bracket_of_moved(after, moved, name, **options)
+    bracket = bracket_of_moved(MEASURES[name], after, moved, options)
     assert bracket.lower <= value[1] + 1e-12
     assert bracket.upper >= value[0] - 1e-12
     right = MEASURES[name].modulus
     assert "δ" in right.formula
     wrong = Modulus("", "", lambda moved, **options: share * right(moved, **options))
-    missed = replace(MEASURES[name], modulus=wrong).bind_moved(**options)(after, moved)
+    missed = bracket_of_moved(replace(MEASURES[name], modulus=wrong), after, moved, options)
     assert missed.upper < value[0] or missed.lower > value[1]
 
 
@@ -271,7 +270,7 @@ def test_every_measure_has_a_modulus_or_jumps():
             one, other = (ends(MEASURES[name].function(gamma, **options)) for gamma in pair(apart))
             assert max(one[0] - other[1], other[0] - one[1]) > gap * (1 - 4 * apart) - 2 * apart, name
         with pytest.raises(InvalidParameter, match=f"{name}.*nothing is proved.*smooth_ce"):
-            bracket_of_moved(levels([0.5], [1], [0.5]), 0.0, name, **options)
+            bracket_of_moved(MEASURES[name], levels([0.5], [1], [0.5]), 0.0, options)
         if name not in ("interval_ce", "distance_upper"):
             with pytest.raises(InvalidParameter, match="nothing is proved"):
                 MEASURES[name].bind(max_levels=10, **options)
@@ -288,15 +287,20 @@ def test_every_measure_has_a_modulus_or_jumps():
         ("soft_binned_ece", {"order": np.inf}, 0.1, "moved predictions.*expected"),
         ("weighted_ce", {"weights": np.sign}, 0.1, "moved predictions.*expected"),
         *(("smooth_ce", {}, moved, "moved") for moved in (-0.1, 1.1, float("nan"), "far", None)),
-        ("smooth_ce", {"max_levels": 1}, 0.1, "max_levels = 1"),
-        ("low_degree_ce", {"degre": 3}, 0.1, "degre"),
-        ("smoth_ce", {}, 0.1, "smooth_ce"),
     ],
     ids=str,
 )
 def test_moves_for_which_nothing_is_proved_are_refused(name, options, moved, said):
-    with pytest.raises((InvalidParameter, UnknownName), match=said):
-        bracket_of_moved(levels([0.5], [1], [0.5]), moved, name, **options)
+    with pytest.raises(InvalidParameter, match=said):
+        bracket_of_moved(MEASURES[name], levels([0.5], [1], [0.5]), moved, options)
     if "moved predictions" in said:
         with pytest.raises(InvalidParameter, match=name):
             MEASURES[name].bind(max_levels=5, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("smooth_ce", {"max_levels": 1}), ("low_degree_ce", {"degre": 3})]
+)
+def test_options_out_of_range_or_unknown_are_refused(name, options):
+    with pytest.raises(InvalidParameter, match=next(iter(options))):
+        MEASURES[name].bind(**options)

@@ -324,6 +324,15 @@ def test_copies_and_pickles_go_on_identically_and_means_change_nothing(way, bins
         who.tell(questions[0], 0)
         said.append([who.ask(float(one)).forecast for one in p])
     assert said[0] == said[1] == said[2]
+    again = pickle.loads(pickle.dumps(mine))
+    assert again.mean(0.3) == mine.mean(0.3)
+    assert len(pickle.dumps(again)) == len(pickle.dumps(mine))
+
+
+def test_a_pickle_of_another_version_is_refused():
+    kept = Recalibrator("platt").__getstate__() | {"version": 1}
+    with pytest.raises(InvalidData, match="of version 1; expected version 2"):
+        Recalibrator.__new__(Recalibrator).__setstate__(kept)
 
 
 def test_what_is_made_of_a_name():

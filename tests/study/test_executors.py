@@ -447,23 +447,25 @@ STEPS = """
 import onlinecal as oc
 from dataclasses import dataclass
 from onlinecal.forecasters import Forecaster
-from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights, learn
+from onlinecal.engine2.steps import Forecaster as Player, kernel, law, state
 
-@law
+@kernel
+def nearer(mean, outcome):
+    return mean + 0.1 * (outcome - mean)
+
 def say(run, number):
-    law_values(run)[0], law_weights(run)[0] = floats(run)[0], 1.0
+    values, weights = law(run)
+    values[0], weights[0] = state(run)[0], 1.0
     return 1
 
-@learn
-def follow(run, number, size, drawn, outcome):
-    floats(run)[0] += 0.1 * (outcome - floats(run)[0])
+def follow(run, place, forecast, outcome, number):
+    state(run)[0] = nearer(state(run)[0], outcome)
     return 0
 
 @dataclass(frozen=True)
 class Smoothing(Forecaster):
-    def start(self, horizon, stream):
-        return CompiledForecaster(say, follow, Memory(floats=[0.5]), size=1)
+    def begin(self, horizon, stream):
+        return Player(say, follow, [0.5])
 
 @oc.compiled
 class Follows:

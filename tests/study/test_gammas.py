@@ -1,5 +1,8 @@
 """Γ that is kept: read back it is what was measured, to the last bit, and it takes little room."""
 
+import struct
+import zlib
+
 import numpy as np
 import pytest
 
@@ -7,11 +10,11 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.levels import LevelSets
-from onlinecal.engine.game import Game
+from onlinecal.engine2.game import Game
 from onlinecal.measures import MEASURES
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Entry, plan, play_cell
-from onlinecal.study.gammas import Packer, exact, unpacked
+from onlinecal.study.gammas import Packer, unpacked, whole
 from onlinecal.study.panel import Panel
 
 F, N = oc.forecasters, oc.natures
@@ -41,7 +44,7 @@ def packed_and_known(forecaster, nature, times, runs=3, keep=4096, **options):
     for t in times:
         game.advance(t)
         known.append([game.known(stream) for stream in (None, *range(len(nature.streams)))])
-    return packed(known, game.ledger.grid, keep), known
+    return packed(known, game.history.grid, keep), known
 
 
 LATE = {"schedule": Schedule(delays=Constant(25))}
@@ -61,11 +64,10 @@ CUTS = {"cuts": [10.0, 70.0]}
 def test_what_comes_back_is_what_was_measured(forecaster, nature, options):
     kept, known = packed_and_known(forecaster, nature, [20, 50, 160], **options)
     for run in range(3):
-        assert exact(kept[run])
+        assert whole(kept[run])
         for then, now in zip(known, unpacked(kept[run]), strict=True):
             for gammas, found in zip(then, now, strict=True):
-                assert same(gammas[run], found.gamma) if gammas else found.gamma is None
-                assert found.moved is None
+                assert same(gammas[run], found) if gammas else found is None
 
 
 @pytest.mark.parametrize("forecaster", [F.ForecastHedging(), F.EmpiricalMean()], ids=str)
@@ -102,33 +104,38 @@ def test_a_grid_of_any_numbers_comes_back():
         counts = rng.integers(0, 2**40, len(grid))
         counts[0] += 1
         gamma = JointDistribution.from_counts(grid, counts, counts // 2)
-        assert same(next(unpacked(packed([[[gamma]]], grid)[0]))[0].gamma, gamma)
+        assert same(next(unpacked(packed([[[gamma]]], grid)[0]))[0], gamma)
 
 
-# ---------------------------------------------------------------- what is not kept exactly
+# ---------------------------------------------------------------- what is not kept
 
 
-def test_above_so_many_levels_predictions_are_moved_and_it_is_said_how_far():
+def test_gamma_of_more_levels_than_are_kept():
+    """Runs have different numbers of levels: each is kept while it has no more."""
     times = [20, 400, 800]
-    coarse, known = packed_and_known(F.EmpiricalMean(), N.Drift(), times, keep=50)
-    assert not any(map(exact, coarse))
+    known = packed_and_known(F.EmpiricalMean(), N.Drift(), times)[1]
+    most = known[1][0][0].levels
+    assert len({gamma.levels for gamma in known[1][0]}) > 1
+    some, known = packed_and_known(F.EmpiricalMean(), N.Drift(), times, keep=most)
+    assert not any(map(whole, some))
     for run in range(3):
-        for then, (kept,) in zip(known, unpacked(coarse[run]), strict=True):
-            gamma = then[0][run]
-            if gamma.levels <= 50:
-                assert kept.moved is None
-                assert same(kept.gamma, gamma)
-            else:
-                rounded, moved = gamma.round(49)
-                assert kept.moved == pytest.approx(moved, rel=1e-12)
-                assert kept.moved > 0.0
-                assert same(kept.gamma, rounded, PARTS[:3])
-    assert known[0][0][0].levels <= 50 < known[1][0][0].levels
-    assert all(map(exact, packed_and_known(F.EmpiricalMean(), N.Drift(), times, keep="all")[0]))
+        for (then,), (found,) in zip(known, unpacked(some[run]), strict=True):
+            gamma = then[run]
+            assert found is None if gamma.levels > most else same(found, gamma)
+    assert all(map(whole, packed_and_known(F.EmpiricalMean(), N.Drift(), times, keep="all")[0]))
     assert packed_and_known(F.EmpiricalMean(), N.Drift(), times, keep="none")[0] == []
-    # Grids are exact whatever is kept.
+    # Grids are kept whatever is said.
     held, known = packed_and_known(F.ForecastHedging(m=30), N.Drift(), [500], keep=2)
-    assert all(same(known[0][0][run], next(unpacked(held[run]))[0].gamma) for run in range(3))
+    assert all(same(known[0][0][run], next(unpacked(held[run]))[0]) for run in range(3))
+
+
+def test_gamma_of_moved_predictions_in_files_of_before_is_none():
+    kept, known = packed_and_known(F.ForecastHedging(), N.Drift(), [50, 90])
+    held = bytearray(zlib.decompress(kept[0][5:]))
+    held[4:12] = struct.pack("<d", 0.01)
+    first, second = unpacked(kept[0][:5] + zlib.compress(held))
+    assert first == [None]
+    assert same(second[0], known[1][0][0])
 
 
 # ---------------------------------------------------------------- found again
@@ -166,14 +173,11 @@ def test_gamma_of_a_study(monkeypatch):
     assert apart.cells[0].gammas.runs == played.gammas.runs
 
 
-def test_gamma_that_is_not_kept_is_none_one_that_was_moved_is_told_apart_and_totals_are_the_same():
+def test_gamma_that_is_not_kept_is_none_and_totals_are_the_same():
     options = {"horizon": 200, "runs": 2, "measures": ["ece", "cdl"], "per_decade": 1}
-    whole, none, some = (
+    all_of, none, some = (
         oc.play("empirical_mean", "drift", **options, keep=keep) for keep in ("all", "none", 30)
     )
-    assert none.gamma() is none.cells[0].kept(-1, 0) is some.gamma() is None
-    kept = some.cells[0].kept(-1, 0)
-    assert kept.gamma.levels <= 30
-    assert kept.moved > 0
+    assert none.gamma() is some.gamma() is None
     assert some.gamma(round=10).levels <= 10
-    assert whole.cells == none.cells == some.cells
+    assert all_of.cells == none.cells == some.cells

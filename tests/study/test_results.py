@@ -11,7 +11,7 @@ from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, StoreError
 from onlinecal.core.guarantee import Guarantee, Sight
 from onlinecal.decisions import tasks as decisions
-from onlinecal.engine import game
+from onlinecal.engine2 import game
 from onlinecal.study import play_batch, play_cell
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
@@ -57,7 +57,7 @@ def test_what_is_stored_comes_back(tmp_path):
 def test_which_loop_played_is_kept_and_changes_nothing(tmp_path, monkeypatch, whole):
     assert {cell.loop for cell in played(tmp_path / "a.db", cells(runs=2))[0].cells} == {"compiled"}
     # Runs that are added by the other loop; the file says so, and the numbers are those of one alone.
-    monkeypatch.setattr("onlinecal.engine.game.made_of_steps", lambda player: False)
+    monkeypatch.setattr("onlinecal.engine2.game.made_of_steps", lambda player: False)
     both, _, _ = played(tmp_path / "a.db", cells(), resume=True)
     assert {cell.loop for cell in both.cells} == {"both"}
     assert both.cells == whole.cells

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import onlinecal
 from onlinecal.core._compile import APART
+from onlinecal.engine2.run import FOLDERS
 from tests.readme import ROOT
 
 HOME = Path(onlinecal.__file__).parent
@@ -16,13 +17,11 @@ LISTED = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Architectur
 ROOMS = [*re.findall(r"^  (\w+)", LISTED, re.MULTILINE), "__main__"]
 #: It takes the place of rounds and engine. Strategies know its steps, and its games know strategies.
 BETWEEN = "engine2"
+STEPS = rf"{BETWEEN}\.(?:steps|run)"
+#: files of the new engine that are long
+LONG = {"engine2/game.py", "engine2/record.py"}
 #: these know each other: there are measures of tasks, and responses that round as a measure does
 PAIR = {"measures", "decisions"}
-#: files with the steps of both engines, or of the new one; they are long until the old one goes
-LONG = {
-    "engine2/game.py", "engine2/record.py", "forecasters/composed.py", "forecasters/copies.py",
-    "forecasters/hedging.py", "forecasters/internal_regret.py", "natures/composed.py", "natures/stochastic.py",
-}  # fmt: skip
 
 
 def text(file):
@@ -53,7 +52,6 @@ def test_a_room_knows_those_above_it_and_no_file_is_long():
             assert not list(upward(file.read_text(), room(file))), file
         if str(file.relative_to(HOME)) not in LONG:
             assert len(file.read_text().splitlines()) <= 450, file
-    assert all("engine2" in text(HOME / name) for name in LONG)
 
 
 def test_no_files_import_each_other_in_a_circle():
@@ -79,22 +77,36 @@ def test_a_wrong_import_is_found():
     assert list(upward(text, "study")) == []
 
 
+def with_kernels(maker):
+    """The modules that take `kernel` from such a module, name → file."""
+    named = {".".join(("onlinecal", *file.relative_to(HOME).with_suffix("").parts)): file for file in FILES}
+    pattern = rf"^from onlinecal\.({maker}) import (\([^)]*|.*)\bkernel\b"
+    return {name: file for name, file in named.items() if re.search(pattern, text(file), re.M)}
+
+
+def taken(names, among=None):
+    """The modules (of these, or all) from which some take something, and those from which they do."""
+    found, left = set(), list(names)
+    named = among or {
+        ".".join(("onlinecal", *file.relative_to(HOME).with_suffix("").parts)): file for file in FILES
+    }
+    while left:
+        for node in ast.walk(ast.parse(text(named[left.pop()]))):
+            if isinstance(node, ast.ImportFrom):
+                new = {node.module, *(f"{node.module}.{a.name}" for a in node.names)} & named.keys() - found
+                found |= new
+                left += new
+    return found
+
+
 def test_no_kernel_of_another_file_takes_anything_from_the_rooms_whose_changes_keep_its_machine_code():
     """Follows the imports of every file with kernels, and those of the imported files."""
-    files = {".".join(("onlinecal", *file.relative_to(HOME).with_suffix("").parts)): file for file in FILES}
-    taken, left = (
-        set(),
-        [name for name in files if re.search(r"^from .*_compile import .*kernel", text(files[name]), re.M)],
-    )
-    assert len(left) > 50
-    while left:
-        for node in ast.walk(ast.parse(text(files[left.pop()]))):
-            found = (
-                {node.module, *(f"{node.module}.{a.name}" for a in node.names)}
-                if isinstance(node, ast.ImportFrom)
-                else ()
-            )
-            new = [name for name in found if name in files and name not in taken]
-            taken.update(new)
-            left += new
-    assert not {name for name in taken if name.split(".")[1] in APART}
+    files = with_kernels(r"core\._compile")
+    assert len(files) > 30
+    assert not {name for name in taken(files) if name.split(".")[1] in APART}
+
+
+def test_steps_call_functions_of_the_folders_whose_changes_make_their_machine_code_stale():
+    files, callable = (with_kernels(maker) for maker in (STEPS, rf"({STEPS}|core\._compile)"))
+    assert len(files) > 15
+    assert {name.split(".")[1] for name in taken(files, callable)} <= set(FOLDERS)

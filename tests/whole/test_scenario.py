@@ -80,6 +80,7 @@ def test_ours_are_good(file):
     ("old", "new", "said"),
     [
         ("seed = 3", "sed = 3", "unknown key 'sed'; did you mean 'seed'"),
+        ("seed = 3", "history = 10", "the key 'history' is gone; .* use `rounded`, or a forecaster with a grid"),
         ("runs = 2", "runs = 0", "runs = 0: expected at least 1"),
         ("[10, 20]", "[10, 0]", "horizons.1 = 0"),
         ("[10, 20]", "[1e1, 20]", "horizons.0 = 10.0: expected an integer; write 10$"),

@@ -25,11 +25,13 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps
+from onlinecal.engine2.game import Game
 from onlinecal.natures import Bernoulli
 from onlinecal.scenario import load
 from onlinecal.study import play_cell
-from onlinecal.worlds import WORLDS, Beds, Machines, Parts, Queue, as_world, observe
-from onlinecal.worlds.simulation import Simulation
+from onlinecal.worlds import WORLDS, Beds, Machines, Parts, Queue, World, as_world, observe
+from onlinecal.worlds.run import Simulation
 from tests.command_line import begun, onlinecal
 from tests.marks import some_fast
 
@@ -210,23 +212,22 @@ def levels(gamma):
 
 
 def state(simulation):
-    return [levels(gamma) for gamma in simulation.known()], [
-        (p.asked, p.resolved, p.most) for p in simulation.parts
-    ]
+    proved = [{name: each.tolist() for name, each in p.certificates().items()} for p in simulation.parts]
+    runs = [(p.asked, p.resolved, p.most, p.course) for p in simulation.parts]
+    return [levels(gamma) for gamma in simulation.known()], runs, proved
 
 
 @pytest.mark.parametrize("world", some_fast(3, ALL), ids=str)
-def test_pauses_pickles_and_batches_do_not_matter(world):
+def test_pauses_and_batches_do_not_matter(world):
     for forecaster in (f.ForecastHedging(), f.DefensiveForecasting(), f.as_forecaster(Mean)):
         whole = simulated(forecaster, world, 150, 3, horizon=300, seed=5)
         other = simulated(forecaster, world, 1, 3, horizon=300, seed=5)
         for until in (7, 150):
             other.advance(until)
         assert state(other) == state(whole)
-        copied = copy.deepcopy(pickle.loads(pickle.dumps(other)))
-        for simulation in (whole, other, copied):
+        for simulation in (whole, other):
             simulation.advance(300)
-        assert state(whole) == state(other) == state(copied)
+        assert state(whole) == state(other)
         alone = simulated(forecaster, world, 300, range(2, 3), seed=5)
         assert state(alone)[0] == state(whole)[0][2:]
 
@@ -244,13 +245,75 @@ class Mean:
         self.ones, self.n = self.ones + outcome, self.n + 1
 
 
+class Letters:
+    """Letters that are answered in any order; `events` has what happened: when, to which question, and the answer."""
+
+    def __init__(self, events):
+        self.events = events
+
+    def run(self, env, market):
+        while True:
+            yield env.timeout(market.rng.exponential())
+            question = market.ask()
+            self.events.append((env.now, question.number, None))
+            env.process(self.answer(env, market, question, market.rng.exponential(5.0)))
+
+    def answer(self, env, market, question, delay):
+        yield env.timeout(delay)
+        outcome = int(delay > 10.0 * question.forecast)
+        market.resolve(question, outcome)
+        self.events.append((env.now, question.number, outcome))
+
+
+class Letter(World):
+    """The same; all its runs write into one list."""
+
+    key, events = "letter", []
+
+    def run(self, env, market):
+        return Letters(self.events).run(env, market)
+
+
+@pytest.mark.parametrize(
+    "forecaster",
+    [f.ForecastHedging(), f.DefensiveForecasting(), f.Delayed(f.ForecastHedging()), f.as_forecaster(Mean)],
+    ids=str,
+)
+def test_a_world_is_a_game_by_hand(forecaster):
+    Letter.events.clear()
+    simulation = simulated(forecaster, Letter(), 100, 1, horizon=300)
+    game, open = Game(forecaster, Bernoulli(), horizon=300, runs=range(1)), {}
+
+    def replay():
+        """Plays what happened since, up to the last question; the world may be some events ahead."""
+        while Letter.events and game.asked <= simulation.asked:
+            time, number, outcome = Letter.events[0]
+            if outcome is None and game.asked == simulation.asked:
+                return
+            Letter.events.pop(0)
+            if outcome is None:
+                open[number] = game.ask(time)
+            else:
+                game.resolve(open.pop(number), time, outcome)
+
+    for until in (100, 101, 300):
+        simulation.advance(until)
+        replay()
+        assert [levels(gamma) for gamma in game.known()] == state(simulation)[0]
+        assert game.resolved == simulation.resolved > 60
+        assert game.certificates() == simulation.parts[0].certificates()
+
+
 def test_a_plain_forecaster_hears_the_same_world():
-    for history in ("exact", 50):
-        ours, plain = (
-            simulated(each, Queue(), 500, history=history)
-            for each in (f.EmpiricalMean(), f.as_forecaster(Mean))
-        )
-        assert state(ours) == state(plain)
+    ours, plain = (simulated(each, Queue(), 500) for each in (f.EmpiricalMean(), f.as_forecaster(Mean)))
+    assert state(ours)[:2] == state(plain)[:2]
+
+
+def test_a_simulation_is_not_pickled():
+    simulation = simulated(f.EmpiricalMean(), Queue(), 9)
+    for kept in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(TypeError, match=r"cannot be pickled or copied.*; expected it to be played again"):
+            kept(simulation)
 
 
 def test_worlds_meet_every_forecaster_with_the_same_customers():
@@ -286,11 +349,11 @@ class Bakery:
 def test_a_world_of_ones_own_has_streams_and_cuts():
     cuts, keeps = [50.0, 120.0], ["bread", "stream"]
     for part in simulated(f.ForecastHedging(), as_world(Bakery), 600, cuts=cuts, keeps=keeps).parts:
-        whole, rolls, cakes = (part.ledger.gammas(stream)[0] for stream in (None, 0, 1))
+        whole, rolls, cakes = (part.gamma(0, stream) for stream in (None, 0, 1))
         assert whole.weight == rolls.weight + cakes.weight == part.resolved
         rounds = part.transcripts.of(0)
         assert levels(JointDistribution.from_samples(rounds.forecasts, rounds.outcomes)) == levels(whole)
-        (between,) = part.ledger.gammas(None, 50.0, 120.0)
+        between = part.gamma(0, None, 50.0, 120.0)
         mine = (rounds.asked >= 50.0) & (rounds.asked < 120.0)
         gamma = JointDistribution.from_samples(rounds.forecasts[mine], rounds.outcomes[mine])
         assert levels(gamma) == levels(between)
@@ -362,7 +425,7 @@ class Odd:
     ],
 )  # fmt: skip
 def test_a_world_that_goes_wrong_is_named(fault, words, monkeypatch):
-    monkeypatch.setattr("onlinecal.worlds.course.PATIENCE", 1000)
+    monkeypatch.setattr("onlinecal.worlds.run.PATIENCE", 1000)
     simulation = Simulation(f.EmpiricalMean(), as_world(Odd, {"fault": fault}), horizon=40, runs=range(3, 4))
     with pytest.raises((InvalidData, InvalidForecast), match=words) as first:
         simulation.advance(40)
@@ -424,23 +487,39 @@ def test_a_forecaster_that_fails_is_named_with_round_and_run(how, words):
         simulated(f.as_forecaster(Fails, {"how": how}), Queue(), 40, 1)
 
 
-class Restless:
-    """A world that depends on more than its randomness and the forecasts: its times and outcomes, not their number."""
+def say_beside(run, number):
+    values, weights = steps.law(run)
+    values[0], weights[0] = 0.5 if number < 7 else 0.3, 1.0
+    return 1
 
-    calls = 0
 
+def learn_nothing(run, place, forecast, outcome, number):
+    return 0
+
+
+class OffGrid(f.Forecaster):
+    """Says 0.3 from question 7 on, which is not on its grid."""
+
+    key = "off_grid"
+
+    def start(self, horizon, stream):
+        return steps.Forecaster(say_beside, learn_nothing, grid=np.array([0.0, 0.5, 1.0]))
+
+
+class AtOnce:
     def run(self, env, market):
-        type(self).calls += 1
         while True:
-            yield env.timeout(float(type(self).calls))
-            question = market.ask()
-            market.resolve(question, (question.number + type(self).calls) % 2)
+            yield env.timeout(1.0)
+            market.resolve(market.ask(), 1)
 
 
-def test_a_world_that_plays_another_course_when_it_is_played_again_is_named():
-    again = pickle.loads(pickle.dumps(simulated(f.EmpiricalMean(), as_world(Restless), 20, 1, horizon=40)))
-    with pytest.raises(InvalidData, match="took another course when it was played again"):
-        again.advance(40)
+@pytest.mark.parametrize("pause", [0, 6])  # after question 6 the outcome is told before it is to be read
+def test_a_forecast_beside_the_grid_is_named(pause):
+    simulation = Simulation(OffGrid(), as_world(AtOnce), horizon=20, runs=range(1))
+    simulation.advance(pause)
+    said = "forecaster 'off_grid' stated the forecast 0.3 in round 7, run 0; expected a point of its grid"
+    with pytest.raises(InvalidForecast, match=said):
+        simulation.advance(20)
 
 
 class Crowd:
@@ -487,7 +566,7 @@ def test_every_world_is_registered_with_its_sight_and_open_questions():
     for world in ALL:
         assert (world.sight == Sight.NOTHING) is (world.reacts == "none")
     for world in (Machines(machines=3), Beds(beds=4)):
-        assert simulated(f.Constant(), world, 500).most == world.open_at_once
+        assert max(part.most for part in simulated(f.Constant(), world, 500).parts) == world.open_at_once
 
 
 # ---------------------------------------------------------------- studies
@@ -540,7 +619,8 @@ def test_scenarios_and_results_know_worlds(tmp_path):
 @pytest.mark.slow
 def test_worlds_are_checked(tmp_path, monkeypatch):
     said = onlinecal("check", "machines", "--horizon", 300, "--runs", 2, cwd=tmp_path).stdout
-    assert "pickled in the middle" in said
+    assert "split runs are joined runs" in said
+    assert "pickled" not in said
     assert "(4 apply)" in said
     monkeypatch.setattr(conformance, "_spawn", lambda *_: "")  # once is enough
     (tmp_path / "liar.py").write_text(LIAR)
@@ -679,7 +759,7 @@ def test_ways_to_give_a_world():
         assert (study.cells[0].loop == "simpy") is (world is not Runner)
     simulation = simulated(f.Constant(0.25), as_world(Eager), 40)
     assert [levels(gamma) for gamma in simulation.gammas()] == [([0.25], [40.0], [20.0])] * 2
-    again = pickle.loads(pickle.dumps(simulated(f.Constant(0.25), as_world(Eager), 7, horizon=40)))
+    again = simulated(f.Constant(0.25), as_world(Eager), 7, horizon=40)
     again.advance(40)
     assert state(again) == state(simulation)
 

@@ -26,7 +26,6 @@ import numba.cloudpickle
 import onlinecal
 from onlinecal.core import content as sources
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, WorkerError, failure
-from onlinecal.rounds.steps import HEAR, LAW, LEARN, MOVE, REVEAL, Step
 from onlinecal.study.panel import Panel
 from onlinecal.study.planning import Cell, Entry
 
@@ -34,7 +33,6 @@ from onlinecal.study.planning import Cell, Entry
 PACKAGES = ("onlinecal", "numpy", "numba", "scipy")
 #: tells this process from others
 _HOME = uuid.uuid4().hex
-_SIGNATURES = (LAW, LEARN, MOVE, HEAR, REVEAL)
 
 
 def versions() -> dict[str, str]:
@@ -91,14 +89,10 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
         self.said: dict[tuple[str, str], dict[str, str]] = {}
 
     def reducer_override(self, thing: Any) -> Any:
-        """As `cloudpickle` has it, but for cells and their parts, and for steps, which cannot be sent by name."""
+        """As `cloudpickle` has it, but for cells and their parts."""
         if isinstance(thing, Cell | Entry | Panel):  # without what they have found meanwhile
             self.what = getattr(thing, "label", self.what)
             return type(thing), tuple(getattr(thing, field.name) for field in dataclasses.fields(thing))
-        if isinstance(thing, Step):
-            if self._note(thing.function) or thing.__module__ == "__main__":
-                return _step, (_SIGNATURES.index(thing.signature), thing.function)
-            return NotImplemented
         if isinstance(thing, type) or inspect.isroutine(thing):
             self._note(thing)
         elif isinstance(thing, ModuleType):
@@ -132,10 +126,6 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
                 each.register_pickle_by_value(loaded)
                 self._afterwards.callback(each.unregister_pickle_by_value, loaded)
         return True
-
-
-def _step(signature: int, function: Any) -> Step:
-    return Step(_SIGNATURES[signature], function)
 
 
 _OPENED: dict[str, list[Cell]] = {}
