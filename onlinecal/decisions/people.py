@@ -1,4 +1,4 @@
-"""The decision makers of a study: they join and leave, alone or in groups that come at random; and their accounts."""
+"""The decision makers of a study, alone or in groups that come at random, and their accounts."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ from onlinecal.schedules.base import beginnings, endings
 
 #: the most decision makers of a group, and the most levels of which accounts are made at once
 MOST, LEVELS = 100_000, 2**18
-#: the account of one in a run: the rounds that it acted on with a known outcome, then totals over these
+#: the account of one in a run: its rounds with a known outcome, then totals over them
 ENTRIES = ("rounds", *ACCOUNT)
 
 
@@ -273,7 +273,7 @@ class Accounts:
         return totals.reshape(-1, runs)
 
     def _gammas(self) -> Iterator[tuple[Ints, LevelSets]]:
-        """Γ of each decision maker in each run, by its place among all: some at a time, without those of no round."""
+        """Γ of each decision maker in each run that has a round, by its place among all. Some come at a time."""
         runs, history = len(self.game.runs), self.game.history
         grid = history.grid
         if grid is None or not (np.diff(grid) > 0.0).all():

@@ -1,4 +1,4 @@
-"""What those who trust a forecast get and come to regret, for a table of payoffs and for the quadratic task."""
+"""Payoff and regrets of trusting a forecast, for a table of payoffs and for the quadratic task."""
 
 import math
 from collections.abc import Sequence

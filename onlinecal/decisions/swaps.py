@@ -1,4 +1,4 @@
-"""The best swap of a family: those that do not fall, those that do not change fast, and those of a list."""
+"""The best swap of those that do not fall, of those that do not change fast, or of a list."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
