@@ -26,7 +26,7 @@ _NAMES = {
 _HOMES = {name: f"onlinecal.{home}" for home, names in _NAMES.items() for name in names.split()}
 _ROOMS = {
     "errors": "onlinecal.core.errors", "plots": "onlinecal.report.plots", "rates": "onlinecal.growth.rates",
-    "exact": "onlinecal.games", "responses": "onlinecal.decision_makers.responses",
+    "exact": "onlinecal.games", "responses": "onlinecal.decisions.responses",
     "search": "onlinecal.exploit.search", "tasks": "onlinecal.decisions.tasks",
 }  # fmt: skip
 _OWN = "exploit forecasters growth measures natures schedules study worlds"
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from onlinecal.core.guarantee import Guarantee as Guarantee
     from onlinecal.core.joint import JointDistribution as JointDistribution
     from onlinecal.core.transcript import of_rounds as of_rounds
-    from onlinecal.decision_makers import responses as responses
+    from onlinecal.decisions import responses as responses
     from onlinecal.decisions import tasks as tasks
     from onlinecal.engine2.record import compiled as compiled
     from onlinecal.exploit import search as search

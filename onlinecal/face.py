@@ -14,7 +14,7 @@ from onlinecal.core.modules import locate
 from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import named_table, title
 from onlinecal.core.validation import is_whole
-from onlinecal.decision_makers.tenures import People
+from onlinecal.decisions.people import People
 from onlinecal.naming import STRATEGIES, as_strategy, foreign, kind_of, with_strategies
 from onlinecal.report.curves import Study
 from onlinecal.study.executors import Serial, executor_of
@@ -157,8 +157,8 @@ def play(
     delays : number, Delays, or its name or table; or a list of them
         How long after its question an outcome becomes known; a game of each. Default: at once. Totals are over the
         questions with a known outcome; `Played.open` says how many are not.
-    decision_makers : list of mappings, tenures or tasks
-        Those that join and leave (see `onlinecal.decision_makers.tenures.Group`); `Played.people` has their accounts.
+    decision_makers : list of mappings, `Person`s or tasks
+        Those that join and leave (see `Group` in `onlinecal.decisions.people`); `Played.people` has their accounts.
     keep : int, "all" or "none", default 4096
         Which Γ are kept, of each run at its checkpoints, for `Played.gamma` and for later questions: those with at most
         this number of levels, and all of forecasters with a grid. Totals do not depend on it.

@@ -23,8 +23,8 @@ from onlinecal.core.errors import (
 from onlinecal.core.files import local
 from onlinecal.core.modules import is_file, locate
 from onlinecal.core.strategy import build
-from onlinecal.decision_makers.responses import Best, DecisionMaker, as_response
-from onlinecal.decisions.base import is_task
+from onlinecal.decisions.responses import Best, DecisionMaker, as_response
+from onlinecal.decisions.tasks import is_task
 from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.natures import NATURES, Nature, as_nature
 from onlinecal.worlds import WORLDS

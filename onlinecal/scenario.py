@@ -23,7 +23,7 @@ from pydantic import (
 
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, ScenarioError, suggestion
 from onlinecal.core.writing import scenario_file
-from onlinecal.decision_makers.tenures import People
+from onlinecal.decisions.people import People
 from onlinecal.engine.horizon import LONGEST
 from onlinecal.study.gammas import KEEP, Keep, check_keep
 from onlinecal.study.panel import Panel

@@ -28,8 +28,8 @@ import numpy as np
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_name
-from onlinecal.decision_makers.responses import RESPONSES, DecisionMaker, Noisy
-from onlinecal.decisions.base import DecisionTask, QuadraticTask
+from onlinecal.decisions.responses import RESPONSES, DecisionMaker, Noisy
+from onlinecal.decisions.tasks import DecisionTask, QuadraticTask
 from onlinecal.engine import game
 from onlinecal.forecasters import FORECASTERS, Forecaster, Scalar
 from onlinecal.measures import MEASURES

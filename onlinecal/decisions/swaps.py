@@ -1,95 +1,48 @@
-"""The gain of the best swap that rises with the prediction, or that does not change fast."""
+"""The best swap of those that do not fall, of those that do not change fast, or of a list."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import Floats, JointDistribution
-from onlinecal.core.validation import number, vector
-from onlinecal.decisions.base import TIE, DecisionTask, QuadraticTask, Task
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.validation import vector
+from onlinecal.decisions.regret import TIE
 
 Swap = Callable[[Floats], ArrayLike] | ArrayLike
 
 
-def regret(
-    gamma: JointDistribution,
-    task: Task,
-    swaps: Literal["monotone", "lipschitz"] | Iterable[Swap],
-    lipschitz: float,
+def best_payoff(
+    gamma: JointDistribution, envelope: tuple[Ints, Floats, Floats, Floats], rate: float | None
 ) -> float:
-    """See `onlinecal.decisions.tasks.restricted_swap_regret`."""
-    where = "restricted_swap_regret"
-    account = task.account(gamma)
-    if not isinstance(swaps, str):
-        best = max(task.account(moved).payoff for moved in _swapped(f"{where}: swaps", gamma, swaps))
-        return min(best - account.payoff, account.swap)
-    if swaps not in ("monotone", "lipschitz"):
-        raise InvalidParameter(f"{where}: swaps = {swaps!r}; expected 'monotone', 'lipschitz' or a list")
-    free, rate = swaps == "monotone", number(where, "lipschitz", lipschitz, 0.0)
-    if not free and rate == 0.0:
-        return account.external  # every κ is constant, and so is its response, on a kink too
-    if isinstance(task, DecisionTask):
-        _, payoffs, low, high = task.envelope
-        w, q = gamma.mass, gamma.means
-        if free:  # in O(k A)
-            gain = float(_ascending(w, q, payoffs)) - account.payoff
-        else:  # in O(k² A) at worst
-            steps = rate * np.diff(gamma.predictions) + TIE
-            gain = float(_steady(steps, w, q, payoffs, *_pieces(low, high))) - account.payoff
-    elif isinstance(task, QuadraticTask):
-        v, w, q = gamma.predictions, gamma.mass, gamma.means
-        # In O(k), or in O(k²); values in [0, 1] are nowhere further apart than 1.
-        kappa = ascending(q, w) if free else _nearest(np.minimum(rate * np.diff(v), 1.0), w, q)
-        gain = float((w * (kappa - v) * (2.0 * q - v - kappa)).sum())
-    else:
-        raise InvalidParameter(
-            f"{where}: swaps = {swaps!r} with task {task.name!r}; expected a table of payoffs or the quadratic task, "
-            "or a list of swaps"
-        )
-    if free or rate >= 1.0:
-        gain = max(gain, 0.0)  # κ(v) = v
-    return min(gain, account.swap)
+    """The payoff of responding to the best κ(v), with |κ(u) − κ(v)| ≤ rate |u − v|, or (None) that does not fall."""
+    _, payoffs, low, high = envelope
+    if rate is None:  # in O(k A)
+        return float(_ascending(gamma.mass, gamma.means, payoffs))
+    steps = rate * np.diff(gamma.predictions) + TIE  # in O(k² A) at worst
+    return float(_steady(steps, gamma.mass, gamma.means, payoffs, *_pieces(low, high)))
+
+
+def nearer(gamma: JointDistribution, rate: float | None) -> float:
+    """The gain of the best κ in the quadratic task: in O(k) of those that do not fall, or in O(k²)."""
+    v, w, q = gamma.predictions, gamma.mass, gamma.means
+    # Values in [0, 1] are nowhere further apart than 1.
+    kappa = ascending(q, w) if rate is None else _nearest(np.minimum(rate * np.diff(v), 1.0), w, q)
+    return float((w * (kappa - v) * (2.0 * q - v - kappa)).sum())
 
 
 def ascending(x: Floats, weights: Floats) -> Floats:
-    """Isotonic regression by pooling, summed in SciPy's order: importing `scipy.optimize` takes 0.2 s."""
-    mean, mass, first = np.empty(len(x)), np.empty(len(x)), np.empty(len(x), dtype=np.int64)
-    blocks = _pool(x, weights, mean, mass, first)
-    return np.repeat(mean[:blocks], np.diff(first[:blocks], append=len(x)))
+    """The nearest values that do not fall: isotonic regression."""
+    from scipy.optimize import isotonic_regression  # loading it takes 0.2 s
+
+    return np.asarray(isotonic_regression(x, weights=weights).x)
 
 
-@kernel
-def _pool(x, weights, mean, mass, first):
-    """Fills in the mean, the weight and the first index of each block; returns the number of blocks."""
-    blocks = i = 0
-    while i < len(x):
-        level, held, begin = x[i], weights[i], i
-        if blocks > 0 and mean[blocks - 1] >= level:
-            blocks -= 1
-            total = mass[blocks] * mean[blocks] + held * level
-            held, begin = held + mass[blocks], first[blocks]
-            level = total / held
-            while i + 1 < len(x) and level >= x[i + 1]:
-                i += 1
-                total += weights[i] * x[i]
-                held += weights[i]
-                level = total / held
-            while blocks > 0 and mean[blocks - 1] >= level:
-                blocks -= 1
-                total += mass[blocks] * mean[blocks]
-                held, begin = held + mass[blocks], first[blocks]
-                level = total / held
-        mean[blocks], mass[blocks], first[blocks] = level, held, begin
-        blocks += 1
-        i += 1
-    return blocks
-
-
-def _swapped(where: str, gamma: JointDistribution, swaps: Any) -> list[JointDistribution]:
+def swapped(where: str, gamma: JointDistribution, swaps: Any) -> list[JointDistribution]:
     """Γ with predictions κ(v), for each κ of a list."""
     if callable(swaps) or not isinstance(swaps, Iterable):
         raise InvalidParameter(f"{where} = {swaps!r}; expected 'monotone', 'lipschitz' or a list")
@@ -109,7 +62,7 @@ def _swapped(where: str, gamma: JointDistribution, swaps: Any) -> list[JointDist
     return found
 
 
-def _pieces(low: Floats, high: Floats) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
+def _pieces(low: Floats, high: Floats) -> tuple[Floats, Ints, Ints]:
     """[0, 1] cut where the best responses change, and the first and the last of them in each piece."""
     edges = np.unique(np.clip(np.concatenate([[0.0, 1.0], low, high]), 0.0, 1.0))
     first = np.searchsorted(high, edges[:-1], side="right")

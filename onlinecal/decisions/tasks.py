@@ -1,23 +1,195 @@
-"""Decision tasks, best responses to a forecast, and their regrets."""
+"""Decision tasks, what trusting a forecast in one of them comes to regret, and the tasks that have a name."""
 
-import difflib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, cast
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
 
+from onlinecal.core.arrays import Floats, Ints, locked
 from onlinecal.core.errors import LIST, InvalidParameter, meant
-from onlinecal.core.joint import JointDistribution, of_gamma
-from onlinecal.core.validation import count, probability, with_names
-from onlinecal.decisions import swaps as restricted
-from onlinecal.decisions.base import TIE, Account, DecisionTask, QuadraticTask, Task, is_task
+from onlinecal.core.joint import JointDistribution, check_gamma, of_gamma
+from onlinecal.core.validation import Named, count, number, probability, with_names
+from onlinecal.decisions import swaps as families
+from onlinecal.decisions.regret import (
+    TIE,
+    Account,
+    account_of_levels,
+    best_actions,
+    quadratic_account,
+)
 
 __all__ = [
     "TASKS", "TIE", "Account", "DecisionTask", "QuadraticTask", "Task", "action_swap_regret", "as_task",
     "external_regret", "payoff", "quadratic", "random_task", "restricted_swap_regret", "swap_regret",
     "three_action", "umbrella", "v_shaped",
 ]  # fmt: skip
+
+
+@runtime_checkable
+class Task(Protocol):
+    """A decision that depends on a binary outcome: anything with a name and an account of a Γ."""
+
+    @property
+    def name(self) -> str: ...
+
+    def account(self, gamma: JointDistribution) -> Account:
+        """Payoff and regrets of best-responding to the predictions of Γ."""
+
+
+def is_task(value: Any) -> bool:
+    """Whether this is a task; a class of tasks has the same names and does not count."""
+    return isinstance(value, Task) and not isinstance(value, type)
+
+
+@dataclass(frozen=True)
+class DecisionTask(Named):
+    """A decision between finitely many actions with payoffs in [0, 1].
+
+    The best response to v maximises (1 − v) u(a, 0) + v u(a, 1). It changes at the kinks of the table. A level on a
+    kink is a tie, broken **against the forecaster**, by the action that pays least in hindsight (at q_i). The regret at
+    a level is then the largest of best responses there, as in CDL.
+
+    Payoffs are rounded numbers: 0.7 against 1 − v has its kink near 0.3. So a level is on a kink where both
+    expected payoffs differ by no more than 2⁻⁵⁰. Of several levels that close, *one* is on it, that of the largest
+    regret. Those below it are below the kink and those above it above. Some exact task then has these
+    responses, and no regret is above CDL by more than rounding.
+
+    Source: Hu & Wu 2024; Gopalan & Hu 2025, §4. Deviations: the papers leave ties open; any rule gives the same
+    supremum over tasks.
+
+    Parameters
+    ----------
+    name : str
+        Not empty.
+    payoffs : (A, 2) array_like
+        `payoffs[a][y]` = u(a, y) in [0, 1], A ≥ 1.
+    actions : (A,) sequence of str, optional
+        Distinct names. Default: "action 0", "action 1", ….
+
+    Examples
+    --------
+    >>> task = DecisionTask("umbrella", [[0.7, 0.7], [1, 0]], ["carry", "leave"])
+    >>> task.respond(0.31), task.respond(0.29)
+    ('carry', 'leave')
+    """
+
+    #: raised when its account changes: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
+
+    name: str
+    #: tuples, whatever is given
+    payoffs: Sequence[Sequence[float]]
+    #: no number depends on the names
+    actions: Sequence[str] = field(default=(), metadata={"key": False})
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        object.__setattr__(self, "payoffs", _payoffs(self.name, self.payoffs))
+        object.__setattr__(self, "actions", _actions(self.name, self.actions, len(self.payoffs)))
+
+    @cached_property
+    def table(self) -> Floats:
+        """The payoffs as a read-only (A, 2) array."""
+        table: Floats = locked(np.array(self.payoffs, dtype=np.float64))
+        return table
+
+    @cached_property
+    def envelope(self) -> tuple[Ints, Floats, Floats, Floats]:
+        """The actions that are best somewhere, by rising v, their payoffs, and between which v each kink lies."""
+        best, low, high = best_actions(self.payoffs, TIE)
+        return best, self.table[best], low, high
+
+    def respond(self, v: float) -> str:
+        """The first action that is a best response to v (games break ties by outcome, see the class)."""
+        v = probability("v", v)
+        best, _, low, high = self.envelope
+        tied = best[np.searchsorted(high, v, side="left") : np.searchsorted(low, v, side="right") + 1]
+        return self.actions[int(tied.min())]
+
+    def account(self, gamma: JointDistribution) -> Account:
+        """Payoff and regrets of best-responding to the predictions of Γ, in O(k A)."""
+        check_gamma(self.name, gamma)
+        return Account(*account_of_levels(gamma.predictions, gamma.mass, gamma.means, *self.envelope))
+
+    def __str__(self) -> str:
+        rows = zip(self.actions, self.payoffs, strict=True)
+        pays = (f"{action} pays {u0:.6g} if y = 0 and {u1:.6g} if y = 1" for action, (u0, u1) in rows)
+        return f"{self.name}: {', '.join(pays)}"
+
+
+@dataclass(frozen=True)
+class QuadraticTask(Named):
+    """Name the probability itself: actions a in [0, 1], payoff 1 − (a − y)².
+
+    The best response to v is v, without ties. External regret is the Brier score less the variance of the outcomes.
+    Swap and action swap regret are both Σ w_i (q_i − v_i)², since each level is its own action.
+
+    Source: Gopalan & Hu 2025, §4.2.
+
+    Examples
+    --------
+    >>> round(QuadraticTask().account(JointDistribution.from_samples([0.5, 0.5, 0.0], [1, 1, 0])).swap, 6)
+    0.166667
+    """
+
+    #: raised when its account changes: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
+
+    name: str = "quadratic"
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+
+    def respond(self, v: float) -> float:
+        """v itself."""
+        return probability("v", v)
+
+    def account(self, gamma: JointDistribution) -> Account:
+        """Payoff and regrets of predicting v, in O(k)."""
+        check_gamma(self.name, gamma)
+        return Account(*quadratic_account(gamma.predictions, gamma.mass, gamma.means))
+
+    def __str__(self) -> str:
+        return f"{self.name}: any action a in [0, 1] pays 1 − (a − y)²"
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name:
+        raise InvalidParameter(f"task name = {name!r}; expected a non-empty string")
+
+
+def _payoffs(task: str, payoffs: Any) -> tuple[tuple[float, float], ...]:
+    where = f"task {task!r}"
+    try:
+        rows = [list(row) for row in payoffs]
+    except TypeError:
+        raise InvalidParameter(f"{where}: payoffs = {payoffs!r}; expected a pair for each action") from None
+    if not rows:
+        raise InvalidParameter(f"{where}: payoffs is empty; expected at least one action")
+    for a, row in enumerate(rows):
+        if len(row) != 2:
+            raise InvalidParameter(f"{where}: payoffs[{a}] = {row!r}; expected payoffs for y = 0 and y = 1")
+        for y, u in enumerate(row):
+            number(where, f"payoffs[{a}][{y}]", u, 0.0, 1.0)
+    return tuple((float(low) + 0.0, float(high) + 0.0) for low, high in rows)
+
+
+def _actions(task: str, actions: Any, count: int) -> tuple[str, ...]:
+    where = f"task {task!r}"
+    if isinstance(actions, str) or not isinstance(actions, Iterable):
+        raise InvalidParameter(f"{where}: actions = {actions!r}; expected a list of names")
+    names = tuple(actions) or tuple(f"action {a}" for a in range(count))
+    if len(names) != count:
+        raise InvalidParameter(f"{where}: {len(names)} action names; expected {count}, one a row of payoffs")
+    for a, name in enumerate(names):
+        if not isinstance(name, str) or not name:
+            raise InvalidParameter(f"{where}: actions[{a}] = {name!r}; expected a non-empty string")
+        if name in names[:a]:
+            raise InvalidParameter(f"{where}: actions[{a}] = {name!r} again; expected distinct names")
+    return names
 
 
 @of_gamma
@@ -69,7 +241,7 @@ def restricted_swap_regret(
     gamma: JointDistribution,
     task: Task | str,
     *,
-    swaps: Literal["monotone", "lipschitz"] | Iterable[restricted.Swap] = "monotone",
+    swaps: Literal["monotone", "lipschitz"] | Iterable[families.Swap] = "monotone",
     lipschitz: float = 1.0,
 ) -> float:
     """Gain from the best response to κ(v) instead of v, for the best κ of a family of swaps.
@@ -101,7 +273,30 @@ def restricted_swap_regret(
     >>> [round(restricted_swap_regret(gamma, "three_action"), 6) for gamma in (sure, upside_down)]
     [0.15, 0.55]
     """
-    return restricted.regret(gamma, as_task("restricted_swap_regret", task), swaps, lipschitz)
+    where = "restricted_swap_regret"
+    task = as_task(where, task)
+    account = task.account(gamma)
+    if not isinstance(swaps, str):
+        best = max(task.account(moved).payoff for moved in families.swapped(f"{where}: swaps", gamma, swaps))
+        return min(best - account.payoff, account.swap)
+    if swaps not in ("monotone", "lipschitz"):
+        raise InvalidParameter(f"{where}: swaps = {swaps!r}; expected 'monotone', 'lipschitz' or a list")
+    rate = number(where, "lipschitz", lipschitz, 0.0)
+    free = swaps == "monotone"
+    if not free and rate == 0.0:
+        return account.external  # every κ is constant, and so is its response, on a kink too
+    if isinstance(task, DecisionTask):
+        gain = families.best_payoff(gamma, task.envelope, None if free else rate) - account.payoff
+    elif isinstance(task, QuadraticTask):
+        gain = families.nearer(gamma, None if free else rate)
+    else:
+        raise InvalidParameter(
+            f"{where}: swaps = {swaps!r} with task {task.name!r}; expected a table of payoffs or the quadratic task, "
+            "or a list of swaps"
+        )
+    if free or rate >= 1.0:
+        gain = max(gain, 0.0)  # κ(v) = v
+    return min(gain, account.swap)
 
 
 @of_gamma
@@ -145,11 +340,6 @@ def external_regret(gamma: JointDistribution, task: Task | str) -> float:
     -0.5
     """
     return as_task("external_regret", task).account(gamma).external
-
-
-def of_payoffs(options: Mapping[str, Any]) -> bool:
-    """Whether a task with these options is a table of payoffs; a misspelt key is refused where it is read."""
-    return bool(difflib.get_close_matches("payoffs", options))
 
 
 def as_task(where: str, task: Any) -> Task:

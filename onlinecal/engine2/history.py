@@ -21,7 +21,7 @@ AT_ONCE = 2**18
 
 def history_of(runs: int, grid: Floats | None, horizon: int, several: bool) -> Counted | Each:
     """A history of these runs; `several`: rounds are told apart by their part."""
-    return Each(runs, horizon, several) if grid is None else Counted(runs, grid)
+    return Each(runs, horizon, several) if grid is None else Counted(runs, grid, several)
 
 
 def bytes_of_run(points: int | None, horizon: int, parts: int) -> float:
@@ -33,8 +33,11 @@ def bytes_of_run(points: int | None, horizon: int, parts: int) -> float:
 class Counted:
     """Rounds by point and outcome, (runs, 1, points, 2) for each part: memory does not grow with time."""
 
-    def __init__(self, runs: int, grid: Floats) -> None:
-        self.runs, self.grid, self.parts = runs, np.array(grid, np.float64), dict[int, Any]()
+    def __init__(self, runs: int, grid: Floats, several: bool) -> None:
+        self.runs, self.grid, self.several = runs, np.array(grid, np.float64), several
+        #: that of all parts too, since there may be thousands of them, which take long to sum
+        self.whole = np.zeros((runs, 1, len(self.grid), 2), np.int64)
+        self.parts: dict[int, Any] = {} if several else {0: self.whole}
         self._points = {value: i for i, value in enumerate(self.grid.tolist())}
         #: the last `before_stretches`, how many stretches are in it, and the first part that has changed since
         self._before, self._stretches, self._changed = np.zeros((2, 0, 0, 0), np.int64), 0, 0
@@ -51,17 +54,16 @@ class Counted:
 
     def lend(self, names: Sequence[int], rounds: int) -> tuple[Any, ...]:
         """The arrays that the loop writes into, for rounds of these parts."""
-        several = len(names) > 1
-        counts = (
-            np.zeros((self.runs, len(names), len(self.grid), 2), np.int64) if several else self.of(names[0])
-        )
+        shape = self.runs, len(names), len(self.grid), 2
+        counts = np.zeros(shape, np.int64) if self.several else self.of(names[0])
         return (
             self.grid, counts, np.zeros((1, 0)), np.zeros((1, 0), np.int32), np.zeros(0, np.int64),
         )  # fmt: skip
 
     def take(self, names: Sequence[int], lent: tuple[Any, ...]) -> None:
         """Takes back what the loop has written."""
-        if len(names) > 1:
+        if self.several:
+            self.whole += lent[1].sum(axis=1, keepdims=True)
             for i, name in enumerate(names):
                 self.of(name)[:, 0] += lent[1][:, i]
 
@@ -71,6 +73,8 @@ class Counted:
         if at is None:
             return False
         self.of(part)[run, 0, at, outcome] += 1
+        if self.several:
+            self.whole[run, 0, at, outcome] += 1
         return True
 
     def before_stretches(self, streams: int, most: int) -> tuple[Any, Any]:
@@ -104,11 +108,13 @@ class Counted:
 
     def rounds(self, run: int) -> int:
         """The number of rounds of a run."""
-        return sum(int(part[run].sum()) for part in self.parts.values())
+        return int(self.whole[run].sum())
 
     def gamma(self, run: int, chosen: Chosen | None = None) -> JointDistribution | None:
         """Γ of a run, of all parts or those that are chosen; None without a round."""
-        counts = sum(part[run, 0] for name, part in self.parts.items() if chosen is None or chosen(name))
+        counts = self.whole[run, 0]
+        if chosen is not None:
+            counts = sum(part[run, 0] for name, part in self.parts.items() if chosen(name))
         if not np.any(counts):
             return None
         return JointDistribution.from_counts(
@@ -118,10 +124,12 @@ class Counted:
     def levels(self, chosen: Chosen | None = None) -> Iterator[tuple[int, LevelSets]]:
         """As `Each.levels`."""
         ascends = bool(self.grid[0] >= 0.0 and self.grid[-1] <= 1.0 and (np.diff(self.grid) > 0.0).all())
-        parts = [part for name, part in self.parts.items() if chosen is None or chosen(name)]
+        parts = [self.whole]
+        if chosen is not None:
+            parts = [part for name, part in self.parts.items() if chosen(name)]
         rows = max(1, AT_ONCE // len(self.grid))
         for first in range(0, self.runs if parts else 0, rows):
-            counts = sum(part[first : first + rows, 0] for part in parts)
+            counts: Any = sum(part[first : first + rows, 0] for part in parts)
             n, ones = counts.sum(axis=2), np.ascontiguousarray(counts[:, :, 1])
             if ascends and n.any(axis=1).all():
                 yield first, LevelSets.of_counts(self.grid, n, ones)

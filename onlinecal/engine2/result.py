@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
@@ -90,14 +91,15 @@ class Result:
 
     def stretches(self, since: float, until: float) -> tuple[int, int]:
         """Which stretches between cuts are from one time to another: from the first up to, not including, the last."""
-        known = {-math.inf: 0, math.inf: len(self.cuts) + 1}
-        known |= {cut: i for i, cut in enumerate(self.cuts, 1)} if not {since, until} <= known.keys() else {}
-        for cut in (since, until):
-            if cut not in known:
-                raise InvalidParameter(
-                    f"time {cut!r}: nothing begins or ends there; expected one of the cuts"
-                )
-        return known[since], known[until]
+        return self._stretches_before(since), self._stretches_before(until)
+
+    def _stretches_before(self, cut: float) -> int:
+        if math.isinf(cut):
+            return 0 if cut < 0.0 else len(self.cuts) + 1
+        at = bisect_right(self.cuts, cut)
+        if at == 0 or self.cuts[at - 1] != cut:
+            raise InvalidParameter(f"time {cut!r}: nothing begins or ends there; expected one of the cuts")
+        return at
 
     def certificates(self) -> dict[str, Floats]:
         """Totals that the forecaster proves of its own play so far: name → (runs,) totals."""

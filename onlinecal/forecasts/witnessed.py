@@ -22,8 +22,7 @@ from scipy import special
 
 from onlinecal.core.arrays import Floats, Ints, cells
 from onlinecal.core.joint import JointDistribution
-from onlinecal.decisions.base import DecisionTask
-from onlinecal.decisions.tasks import Task, as_task
+from onlinecal.decisions.tasks import DecisionTask, Task, as_task
 from onlinecal.measures._kinks import at_half
 from onlinecal.measures.binned import ece
 from onlinecal.measures.decision import cdl, cfdl, v_cdl, worst_decision_task, worst_kink

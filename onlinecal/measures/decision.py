@@ -136,7 +136,7 @@ def _twice(touch: Any, weight: float) -> float:
 
 
 @for_many(cdl)
-def _cdls(sets: LevelSets) -> Floats:
+def cdls(sets: LevelSets) -> Floats:
     share, r1, r2 = _touches(sets.predictions, sets.counts, sets.means, sets.starts)
     return np.minimum(2.0 * (share * r1 + (1.0 - share) * r2) / sets.weights, 1.0)
 

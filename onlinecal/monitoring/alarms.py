@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.arrays import Floats
-from onlinecal.decisions.base import DecisionTask
-from onlinecal.decisions.tasks import v_shaped
+from onlinecal.decisions.tasks import DecisionTask, v_shaped
 from onlinecal.monitoring.bets import (
     BIAS,
     COUNTED,

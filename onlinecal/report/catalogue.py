@@ -11,7 +11,7 @@ from onlinecal.core.errors import LIST, UnknownName, meant
 from onlinecal.core.guarantee import Guarantee, tightest
 from onlinecal.core.modules import locate
 from onlinecal.core.strategy import FACTS, parameters
-from onlinecal.decision_makers.responses import RESPONSES
+from onlinecal.decisions.responses import RESPONSES
 from onlinecal.decisions.tasks import TASKS
 from onlinecal.forecasters import FORECASTERS
 from onlinecal.growth.rates import KNOWN_RATES, OTHER_RATES, best_known

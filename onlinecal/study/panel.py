@@ -21,9 +21,8 @@ from onlinecal.core.levels import LevelSets
 from onlinecal.core.strategy import named_table
 from onlinecal.core.transcript import Transcript, needs_of
 from onlinecal.core.validation import as_float
-from onlinecal.decision_makers.responses import DecisionMaker, as_decision_maker, response_name
-from onlinecal.decisions.base import DecisionTask, QuadraticTask
-from onlinecal.decisions.tasks import Task
+from onlinecal.decisions.responses import DecisionMaker, as_decision_maker, response_name
+from onlinecal.decisions.tasks import DecisionTask, QuadraticTask, Task
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Bracket, Measure
 

@@ -13,7 +13,7 @@ from onlinecal.core.guarantee import Guarantee, following
 from onlinecal.core.strategy import strategy_label
 from onlinecal.core.validation import integer
 from onlinecal.core.words import number_of
-from onlinecal.decision_makers.tenures import People
+from onlinecal.decisions.people import People
 from onlinecal.engine.horizon import check_horizon, checkpoints
 from onlinecal.engine2.game import IMMEDIATE, VERSION
 from onlinecal.engine2.start import check_pair, check_specification, start

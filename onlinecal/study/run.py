@@ -17,10 +17,9 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.levels import LevelSets
 from onlinecal.core.memory import cores
 from onlinecal.core.transcript import Transcript
-from onlinecal.decision_makers.accounts import ENTRIES
+from onlinecal.decisions.people import ENTRIES, Accounts
 from onlinecal.engine2 import memory
 from onlinecal.engine2.game import Game
-from onlinecal.engine2.people import Accounts
 from onlinecal.schedules import Schedule
 from onlinecal.study.entries import Planned, played
 from onlinecal.study.gammas import Gammas, Packer
@@ -160,9 +159,9 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
     streams = [None, *range(len(cell.nature.strategy.streams))]
     own = len(cell.panel.columns)
     totals = np.zeros((len(cell.times), len(runs), own * len(streams)))
-    people, open = [Accounts(part, cell.people.tenures) for part in game.parts], []
+    people, open = [Accounts(part, cell.people.each) for part in game.parts], []
     # Made once: of many decision makers they are large.
-    accounts = np.empty((len(ENTRIES), len(cell.times), len(cell.people.tenures), len(runs)))
+    accounts = np.empty((len(ENTRIES), len(cell.times), len(cell.people.each), len(runs)))
     certified: dict[str, list[Any]] = {}
     told = None if progress is None else (lambda rounds: progress(rounds * len(runs)))
     packer = Packer(cell.keep, len(runs), len(streams))
@@ -191,9 +190,9 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
     gammas = {runs[0] + i: packed for i, packed in enumerate(packer.packed())}
     loop = "simpy" if cell.in_world else "compiled" if game.compiled else "python"
     joined = None
-    if tenures := cell.people.tenures:
-        labels, tasks, responses = zip(*((t.label, t.task.name, t.response) for t in tenures), strict=True)
-        join, leave = (np.array([getattr(t, name) for t in tenures]) for name in ("join", "leave"))
+    if everybody := cell.people.each:
+        labels, tasks, responses = zip(*((t.label, t.task.name, t.response) for t in everybody), strict=True)
+        join, leave = (np.array([getattr(t, name) for t in everybody]) for name in ("join", "leave"))
         cdl = np.concatenate([each.cdl() for each in people], axis=1)
         joined = Joined(labels, tasks, responses, join, leave, dict(zip(ENTRIES, accounts, strict=True)), cdl)
     opened = () if cell.immediate else tuple(open)

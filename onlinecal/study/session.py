@@ -56,7 +56,7 @@ class Session:
         if isinstance(cells, Plan) and cells.incompatible:
             meta["incompatible"] = json.dumps(cells.incompatible)
         # All cells have the same decision makers.
-        if labels := [tenure.label for cell in cells[:1] for tenure in cell.people.tenures]:
+        if labels := [person.label for cell in cells[:1] for person in cell.people.each]:
             meta["people"] = json.dumps(labels)
         plan = [planned(cell, cell.key, cell.held.values()) for cell in cells]
         with writing(path):

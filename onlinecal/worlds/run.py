@@ -321,7 +321,12 @@ class Simulation:
         self.horizon, self.runs, self.asked = horizon, runs, 0
         check_players(forecaster, world, horizon)
         grid = getattr(start("forecaster", forecaster, horizon, runs[:1], seed), "grid", None)
-        check_history(len(runs), horizon, grid, parts_of(len(times), max(1, len(world.streams)), horizon))
+        check_history(
+            len(runs),
+            horizon,
+            None if grid is None else len(grid),
+            parts_of(len(times), max(1, len(world.streams)), horizon),
+        )
         self.parts = [Course(forecaster, world, horizon, run, seed, times, kept) for run in runs]
 
     def __reduce__(self) -> Any:

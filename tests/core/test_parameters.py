@@ -9,7 +9,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, UnknownParameter
-from onlinecal.decision_makers.responses import RESPONSES, as_response
+from onlinecal.decisions.responses import RESPONSES, as_response
 from onlinecal.decisions.tasks import TASKS, DecisionTask, QuadraticTask
 from onlinecal.measures import MEASURES
 from onlinecal.naming import STRATEGIES, strategy_of

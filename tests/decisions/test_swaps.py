@@ -12,11 +12,10 @@ from scipy.optimize import isotonic_regression, lsq_linear
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.decision_makers.responses import DecisionMaker, Rounded
 from onlinecal.decisions import tasks
-from onlinecal.decisions.base import TIE, QuadraticTask
+from onlinecal.decisions.responses import DecisionMaker, Rounded
 from onlinecal.decisions.swaps import ascending
-from onlinecal.decisions.tasks import restricted_swap_regret, swap_regret
+from onlinecal.decisions.tasks import TIE, QuadraticTask, restricted_swap_regret, swap_regret
 from tests.decisions.test_tasks import decision_tasks
 from tests.oracles.tasks import earned
 from tests.strategies import close_gammas, gammas

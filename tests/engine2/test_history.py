@@ -17,7 +17,7 @@ POINTS = 11
 def test_gamma_is_that_of_the_samples_at_any_time(make, several, seed):
     random, runs = np.random.default_rng(seed), 2
     grid = np.arange(POINTS) / (POINTS - 1)
-    kept = Each(runs, 1000, several) if make is Each else Counted(runs, grid)
+    kept = Each(runs, 1000, several) if make is Each else Counted(runs, grid, several)
     assert kept.gamma(0) is None
     rounds = [[] for _ in range(runs)]
     for _ in range(12):

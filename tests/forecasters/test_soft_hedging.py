@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import required, strategy_key
-from onlinecal.decision_makers.responses import Best, DecisionMaker, Rounded
 from onlinecal.decisions import tasks
+from onlinecal.decisions.responses import Best, DecisionMaker, Rounded
 from onlinecal.forecasters import SoftHedging
 from onlinecal.measures import cdl, ece, scdl, scdl_binned
 from onlinecal.natures import NATURES, Contrarian, Drift, Greedy

@@ -9,9 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.decision_makers.responses import DecisionMaker, Rounded, RoundedDown
 from onlinecal.decisions import tasks
-from onlinecal.decisions.base import DecisionTask
+from onlinecal.decisions.responses import DecisionMaker, Rounded, RoundedDown
+from onlinecal.decisions.tasks import DecisionTask
 from onlinecal.measures import MEASURES, cdl, decision
 from onlinecal.measures.smooth_ce import smooth_ce_witness
 from tests.decisions.test_tasks import decision_tasks

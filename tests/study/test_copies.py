@@ -7,7 +7,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, StoreError
-from onlinecal.decision_makers.tenures import People
+from onlinecal.decisions.people import People
 from onlinecal.study.copies import merge, save
 from onlinecal.study.gammas import whole as all_kept
 from onlinecal.study.panel import Panel

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import onlinecal as oc
 from onlinecal.core.errors import CellError, InvalidForecast, InvalidParameter, WorkerError
 from onlinecal.core.progress import Progress
-from onlinecal.decision_makers.tenures import People
+from onlinecal.decisions.people import People
 from onlinecal.scenario import load
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Entry, Played, plan, play_batch, play_cells, playing

@@ -7,7 +7,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.columns import ACCOUNT
 from onlinecal.core.errors import InvalidData, StoreError
-from onlinecal.decision_makers.tenures import People
+from onlinecal.decisions.people import People
 from onlinecal.measures import MEASURES
 from onlinecal.study import run
 from onlinecal.study.again import measure_file_again

@@ -10,7 +10,7 @@ import onlinecal as oc
 from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, StoreError
 from onlinecal.core.guarantee import Guarantee, Sight
-from onlinecal.decisions import base as decisions
+from onlinecal.decisions import tasks as decisions
 from onlinecal.engine2 import game
 from onlinecal.study import play_batch, play_cell
 from onlinecal.study.panel import Panel

@@ -5,7 +5,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import UnknownName, meant
 from onlinecal.core.strategy import strategy_label
-from onlinecal.decision_makers.responses import as_decision_maker
+from onlinecal.decisions.responses import as_decision_maker
 from onlinecal.games.totals import measure_named
 from onlinecal.naming import STRATEGIES, named
 from onlinecal.report.catalogue import KINDS, entries

@@ -95,7 +95,7 @@ EDITS = {
          'row(absolute_bias, "|bias| | Bri50 | O(k) | yes | yes | no"), '),
     ],
     "task": [("decisions/tasks.py", r"^TASKS: .*?for task in \(", TASK, "gate, ")],
-    "response": [("decision_makers/responses.py", r"^RESPONSES = registry\(\(", RESPONSE, "Opposite, ")],
+    "response": [("decisions/responses.py", r"^RESPONSES = registry\(\(", RESPONSE, "Opposite, ")],
 }  # fmt: skip
 SCENARIO = """
 horizons = [50, 100]

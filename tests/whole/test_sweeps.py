@@ -14,7 +14,7 @@ import onlinecal as oc
 from onlinecal import naming, sweeping
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, ScenarioError
 from onlinecal.core.validation import is_number
-from onlinecal.decision_makers.responses import RESPONSES
+from onlinecal.decisions.responses import RESPONSES
 from onlinecal.decisions.tasks import TASKS
 from onlinecal.forecasters import FORECASTERS
 from onlinecal.measures import MEASURES
@@ -89,7 +89,7 @@ def test_measures_tasks_responses_schedules_and_people(tmp_path):
     late = ["", ", delay 1", ", delay 3", ", geometric (mean=2) delay", ", geometric (mean=4) delay"]
     labels = [f"drift, poisson (rate={rate}){delay}" for rate in (0.5, 2) for delay in late]
     assert [c.nature_label for c in planned] == labels
-    assert [t.label for t in planned[0].people.tenures] == [
+    assert [t.label for t in planned[0].people.each] == [
         "umbrella(cost=0.2)", "umbrella(cost=0.4)", "quadratic, join = 5", "quadratic, join = 10",
         "reader, response.scale = 0.1", "reader, response.scale = 0.2",
     ]  # fmt: skip

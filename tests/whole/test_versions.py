@@ -5,7 +5,7 @@ import json
 import pytest
 
 from onlinecal.core import streams
-from onlinecal.decision_makers.responses import RESPONSES
+from onlinecal.decisions.responses import RESPONSES
 from onlinecal.forecasters import FORECASTERS, Constant
 from onlinecal.measures import MEASURES
 from onlinecal.natures import NATURES

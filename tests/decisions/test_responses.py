@@ -12,7 +12,8 @@ from scipy import stats
 
 from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.joint import JointDistribution
-from onlinecal.decision_makers.responses import (
+from onlinecal.decisions import tasks
+from onlinecal.decisions.responses import (
     RESPONSES,
     Best,
     DecisionMaker,
@@ -22,7 +23,6 @@ from onlinecal.decision_makers.responses import (
     as_response,
     response_name,
 )
-from onlinecal.decisions import tasks
 from onlinecal.measures import cdl, scdl
 from onlinecal.report.catalogue import entries
 from onlinecal.study.panel import Panel

@@ -4,6 +4,7 @@ A response maps Γ to the Γ of the beliefs, in expectation over its own randomn
 Swaps may depend on the belief, as in the swap regret of a randomised response.
 """
 
+import difflib
 import inspect
 import math
 from dataclasses import dataclass, fields
@@ -17,8 +18,7 @@ from onlinecal.core.errors import LIST, InvalidParameter, UnknownParameter, mean
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.specification import Checked, allow, number, optional, whole, word
 from onlinecal.core.strategy import build, named_table, registry, strategy_name
-from onlinecal.decisions.base import Account, DecisionTask, Task, is_task
-from onlinecal.decisions.tasks import TASKS, of_payoffs
+from onlinecal.decisions.tasks import TASKS, Account, DecisionTask, Task, is_task
 from onlinecal.measures.soft_binned import FINEST, SoftRounding, rounded_down, soft_rounding
 
 
@@ -229,7 +229,9 @@ def as_decision_maker(spec: Any) -> Task:
 
 
 def _plain_task(name: str, options: dict[str, Any]) -> Task:
-    make = partial(DecisionTask, name) if of_payoffs(options) else TASKS[meant("task", name, TASKS, LIST)]
+    # Misspelt payoffs are refused as an option.
+    table = difflib.get_close_matches("payoffs", options)
+    make = partial(DecisionTask, name) if table else TASKS[meant("task", name, TASKS, LIST)]
     known = inspect.signature(make).parameters
     for key in options:
         if key not in known:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, OnlinecalError
-from onlinecal.decision_makers.accounts import ENTRIES
-from onlinecal.decision_makers.responses import DecisionMaker, Rounded, RoundedDown
-from onlinecal.decision_makers.tenures import Group, People, Tenure
-from onlinecal.decisions.base import Account, DecisionTask
-from onlinecal.decisions.tasks import quadratic, random_task, umbrella
-from onlinecal.engine.game import Game
-from onlinecal.engine.people import Accounts
+from onlinecal.decisions.people import ENTRIES, Accounts, Group, People, Person
+from onlinecal.decisions.responses import DecisionMaker, Rounded, RoundedDown
+from onlinecal.decisions.tasks import Account, DecisionTask, quadratic, random_task, umbrella
+from onlinecal.engine2.game import Game
 from onlinecal.forecasters import DefensiveForecasting, ForecastHedging
 from onlinecal.measures import cdl
 from onlinecal.natures import Contrarian, Drift, Greedy
@@ -33,40 +31,42 @@ PLAYED = [
 def people(seed):
     rng = np.random.default_rng(seed)
     found = [
-        Tenure(umbrella()),
-        Tenure(umbrella(), 30, 90, "short"),
-        Tenure(umbrella(), 40.5, label="late"),
-        Tenure(quadratic(), 10, 200),
-        Tenure(DecisionMaker(umbrella(), Rounded(10)), 10, 100),
-        Tenure(umbrella(), 10_000, label="never"),
+        Person(umbrella()),
+        Person(umbrella(), 30, 90, "short"),
+        Person(umbrella(), 40.5, label="late"),
+        Person(quadratic(), 10, 200),
+        Person(DecisionMaker(umbrella(), Rounded(10)), 10, 100),
+        Person(umbrella(), 10_000, label="never"),
     ]
     for i in range(20):
         join, stay = rng.uniform(0, 200), rng.exponential(60)
-        found.append(Tenure(random_task(3, seed=i), join, join + stay, f"random {i}"))
+        found.append(Person(random_task(3, seed=i), join, join + stay, f"random {i}"))
     return found
 
 
-def played(forecaster, nature, schedule, tenures, seed):
+def played(forecaster, nature, schedule, everybody, seed):
     """The game, and the rounds that are resolved at its end."""
-    cuts = sorted({t for who in tenures for t in (who.join, who.leave) if 0 < t < math.inf})
+    cuts = sorted({t for who in everybody for t in (who.join, who.leave) if 0 < t < math.inf})
     game = Game(
         forecaster, nature, horizon=T, runs=range(RUNS), seed=seed, schedule=schedule, cuts=cuts, keeps=()
     )
-    accounts = Accounts(game, tenures)
+    accounts = Accounts(game, everybody)
     game.advance(T // 2)
     accounts.read()
+    accounts.cdl()
     game.advance(T)
     return game, accounts, [game.transcripts.of(run) for run in range(RUNS)]
 
 
 @pytest.mark.parametrize(("nature", "schedule"), PLAYED)
 @pytest.mark.parametrize("forecaster", [ForecastHedging(), DefensiveForecasting()], ids=["grid", "real"])
-def test_accounts_are_those_of_the_rounds_of_the_tenure(forecaster, nature, schedule, seed):
-    """And no best response regrets more than the CDL of its tenure."""
-    tenures = people(seed)
-    _, accounts, rounds = played(forecaster, nature, schedule, tenures, seed)
+def test_accounts_are_those_of_the_rounds_while_they_are_there(forecaster, nature, schedule, seed):
+    """And no best response regrets more than the CDL of these rounds."""
+    everybody = people(seed)
+    game, accounts, rounds = played(forecaster, nature, schedule, everybody, seed)
     entries, bounds = accounts.read(), accounts.cdl()
-    for k, who in enumerate(tenures):
+    assert (Accounts(pickle.loads(pickle.dumps(game)), everybody).read() == entries).all()
+    for k, who in enumerate(everybody):
         for run in range(RUNS):
             mine = (rounds[run].asked >= who.join) & (rounds[run].asked < who.leave)
             assert entries[k, run, 0] == mine.sum()
@@ -78,12 +78,18 @@ def test_accounts_are_those_of_the_rounds_of_the_tenure(forecaster, nature, sche
             expected = mine.sum() * np.array(who.who.account(gamma))
             assert (entries[k, run, 1:] == expected).all(), (who.label, entries[k, run], expected)
             assert bounds[k, run] == mine.sum() * cdl(gamma)
-    best = [not isinstance(who.who, DecisionMaker) for who in tenures]
+    best = [not isinstance(who.who, DecisionMaker) for who in everybody]
     names = "swap_regret", "action_swap_regret", "external_regret"
     swap, action, external = (entries[best][..., ENTRIES.index(name)] for name in names)
     assert (swap <= bounds[best] * (1 + 1e-12) + 1e-9).all()
     assert (action <= swap + 1e-9).all()
     assert (external <= action + 1e-9).all()
+
+
+def test_a_time_that_is_no_cut_is_refused():
+    game = Game(ForecastHedging(), Drift(), horizon=T, runs=range(1), cuts=[5.0])
+    with pytest.raises(InvalidParameter, match=r"time 6\.0: nothing begins or ends there"):
+        Accounts(game, [Person(umbrella(), 6.0)])
 
 
 def test_a_task_that_accounts_in_its_own_way_is_asked():
@@ -108,9 +114,9 @@ def test_who_does_not_best_respond_may_regret_more():
     umbrella that costs 0.1. It loses 0.3 a round instead of 0.1: 0.2 T = 48, from which chance takes 24 with
     probability below e^{−4}.
     """
-    tenures = [Tenure(DecisionMaker(umbrella(cost=0.1), RoundedDown(1)))]
+    everybody = [Person(DecisionMaker(umbrella(cost=0.1), RoundedDown(1)))]
     game, accounts, _ = played(
-        oc.forecasters.Constant(0.3), oc.natures.Bernoulli(0.3), Schedule(), tenures, 0
+        oc.forecasters.Constant(0.3), oc.natures.Bernoulli(0.3), Schedule(), everybody, 0
     )
     regret, bounds = accounts.read()[0, :, ENTRIES.index("swap_regret")], accounts.cdl()[0]
     ones = np.array([gamma.positives.sum() for gamma in game.gammas()])
@@ -127,16 +133,16 @@ def test_groups():
         {"task": {"name": "random", "actions": 3}, "count": 50, "arrivals": {"name": "poisson", "rate": 0.5},
          "stay": {"name": "geometric", "mean": 30}, "join": 100, "leave": 250, "response": {"name": "rounded", "m": 4}}
     )  # fmt: skip
-    who = group.tenures(3, 0)
+    who = group.people(3, 0)
     assert len({t.who.task.payoffs for t in who}) == 50
     assert [t.label for t in who[:2]] == ["random, rounded(m=4) 1", "random, rounded(m=4) 2"]
     joins = [t.join for t in who]
     assert joins == sorted(joins)
     assert joins[0] > 100
     assert all(t.join <= t.leave <= max(250, t.join) for t in who)
-    assert who == group.tenures(3, 0)
-    assert who != group.tenures(4, 0)
-    assert who != group.tenures(3, 1)
+    assert who == group.people(3, 0)
+    assert who != group.people(4, 0)
+    assert who != group.people(3, 1)
 
 
 def wild(given):
@@ -180,14 +186,14 @@ class Early(Delays):
 )  # fmt: skip
 def test_decision_makers_that_cannot_be(spec, said):
     with pytest.raises(OnlinecalError, match=said):
-        People.of([Tenure(umbrella(), label="me"), spec], 0)
+        People.of([Person(umbrella(), label="me"), spec], 0)
 
 
 def test_stays_may_be_recorded(tmp_path):
     file = tmp_path / "stays.csv"
     file.write_text("left\n30\n")
     stay = {"name": "recorded", "file": str(file), "column": "left"}
-    assert [t.leave for t in Group("umbrella", count=1, stay=stay).tenures(0, 0)] == [30.0]
+    assert [t.leave for t in Group("umbrella", count=1, stay=stay).people(0, 0)] == [30.0]
     with pytest.raises(InvalidParameter, match="3 decision makers, but of 1 it is said how long they stay"):
         Group("umbrella", count=3, stay=stay)
 
@@ -195,32 +201,43 @@ def test_stays_may_be_recorded(tmp_path):
 @pytest.mark.parametrize("forecaster", [ForecastHedging(), DefensiveForecasting()], ids=["grid", "no grid"])
 def test_who_leaves_at_once_never_acts(forecaster, seed):
     """Also at 0, and also where all questions were asked before."""
-    tenures, other = [Tenure(umbrella(), t, t, f"at {t}") for t in (0, 7)], Tenure(umbrella(), 5, 20, "other")
-    for delay, whole in ((0, tenures), (3, tenures), (0, [*tenures, other]), (3, [*tenures, other])):
+    everybody, other = (
+        [Person(umbrella(), t, t, f"at {t}") for t in (0, 7)],
+        Person(umbrella(), 5, 20, "other"),
+    )
+    for delay, whole in ((0, everybody), (3, everybody), (0, [*everybody, other]), (3, [*everybody, other])):
         _, accounts, _ = played(forecaster, Drift(), Schedule(delays=Constant(delay)), whole, seed)
         assert not accounts.read()[:2].any()
         assert not accounts.cdl()[:2].any()
         assert accounts.read()[2:, :, 0].all()
 
 
-def test_many_decision_makers_on_a_large_grid_get_smaller_batches_or_a_message(batches, monkeypatch):
-    """Every stretch has counts of its own: 16 bytes a point, and as much for what was before it."""
-    monkeypatch.setattr("onlinecal.study.run.ROOM", 2**26)
-    monkeypatch.setattr("onlinecal.engine.memory.free_memory", lambda: 2.0**29)
-    who = [{"task": "umbrella", "join": 0.5 + i, "label": str(i)} for i in range(300)]
+@pytest.mark.parametrize("delays", [0, 5])
+def test_a_stay_of_no_time_and_a_join_after_all_have_left_are_no_error(delays, seed):
+    """Random times may be so: a geometric stay is 0 with probability 1/2 here, and 40 joins at once go on after 20."""
+    group = {
+        "task": "umbrella", "count": 40, "leave": 20.0, "arrivals": {"name": "poisson", "rate": 1},
+        "stay": {"name": "geometric", "mean": 1},
+    }  # fmt: skip
+    everybody = People.of(group, seed).each
+    empty = np.array([t.leave == t.join for t in everybody])
+    assert empty.any()  # all 40 have a stay of 1 or more and join before 20 with a probability below 1e-9
+    assert all(t.join <= t.leave <= max(t.join, 20.0) for t in everybody)
+    for forecaster in (oc.forecasters.ForecastHedging(), oc.forecasters.EmpiricalMean()):
+        options = {"horizon": 100, "runs": 2, "seed": seed, "delays": delays}
+        people = oc.play(forecaster, "drift", decision_makers=group, **options).cells[0].people
+        for entry in people.entries.values():
+            assert not entry[:, empty].any()
+        assert not people.cdl[empty].any()
 
-    def play(m):
-        return oc.play(
-            ForecastHedging(m), Drift(), horizon=400, runs=7, seed=1, measures="ece", decision_makers=who
-        )
 
-    with pytest.raises(InvalidParameter, match=r"1 runs with 1204 tables of 100001 counts.* expected fewer"):
-        play(10**5)
-    batches.clear()
-    small = play(1000)
-    assert max(size for size, _ in batches) * 32 * 301 * 1000 <= 2**26
-    monkeypatch.undo()
-    assert small.cells == play(1000).cells
+def test_nobody_leaves_before_joining():
+    with pytest.raises(
+        InvalidParameter, match="'umbrella' leaves at 3 and joins at 5; expected leave at join"
+    ):
+        Person(oc.tasks.umbrella(), 5, 3)
+    with pytest.raises(InvalidParameter, match="join from 5 on and leave at 3; expected to join before"):
+        People.of({"task": "umbrella", "join": 5, "leave": 3}, 0)
 
 
 # -------------------------------------------------------------------- in studies

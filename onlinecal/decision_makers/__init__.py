@@ -1,1 +1,0 @@
-"""Decision makers: responses to forecasts, tenures and accounts."""
