@@ -160,8 +160,8 @@ def play(
     decision_makers : list of mappings, `Person`s or tasks
         Those that join and leave (see `Group` in `onlinecal.decisions.people`); `Played.people` has their accounts.
     keep : int, "all" or "none", default 4096
-        Which Γ are kept, of each run at its checkpoints, for `Played.gamma` and for later questions: those with at most
-        this number of levels, and all of forecasters with a grid. Totals do not depend on it.
+        Which Γ of each run at its checkpoints are kept, for `Played.gamma` and for later questions. They are those with
+        at most this number of levels, and all of forecasters with a grid. Totals do not depend on it.
     progress : bool, optional
         A bar on stderr. Default: where that is a terminal, for what takes over two seconds.
     jobs : int, optional

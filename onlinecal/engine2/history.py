@@ -25,7 +25,7 @@ def history_of(runs: int, grid: Floats | None, horizon: int, several: bool) -> C
 
 
 def bytes_of_run(points: int | None, horizon: int, parts: int) -> float:
-    """The bytes that the history of a run takes at most, on a grid or (None) not, with this many parts."""
+    """The bytes that the history of a run takes at most, on a grid of some points or none."""
     # A forecast with its outcome, and its part. Or counts of both outcomes in each part, and before each stretch.
     return horizon * (8.0 if parts == 1 else 12.0) if points is None else 16.0 * points * (2 * parts - 1)
 
@@ -210,7 +210,7 @@ class Each:
         return JointDistribution.from_sorted_keys(keys) if len(keys) else None
 
     def levels(self, chosen: Chosen | None = None) -> Iterator[tuple[int, LevelSets]]:
-        """The level sets of `gamma`, of several runs together, and the first of these; none of a run without a round.
+        """The first of several runs, and the level sets of their `gamma`. Runs without a round are left out.
 
         No others are in memory. No round may come in between.
         """

@@ -252,7 +252,7 @@ class Played(_ByNumber):
         Returns
         -------
         JointDistribution or None
-            None where no outcome is known, and where it was not kept: it has more than `keep` levels.
+            None where no outcome is known, and where it has more than `keep` levels.
         """
         n, streams = len(self.rounds), len(self.streams)
         for name, value, least, most in (
