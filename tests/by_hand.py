@@ -8,54 +8,62 @@ import numpy as np
 
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
-from onlinecal.engine.game import Game
+from onlinecal.engine2.game import Game
+from onlinecal.engine2.law import summed
+from onlinecal.engine2.play import Question
+from onlinecal.engine2.seats import seat
+from onlinecal.engine2.start import start
+from onlinecal.engine2.steps import Coming, Player
 from onlinecal.forecasters import as_forecaster
-from onlinecal.rounds.hand import Hand
-from onlinecal.rounds.law import summed
-from onlinecal.rounds.protocol import start
 
 
 class Driven:
-    """A forecaster in some runs; its questions and outcomes come from a test."""
+    """One run of a forecaster; its questions and outcomes come from a test."""
 
-    def __init__(self, spec, horizon=100, runs=1, seed=0):
-        self.player = start("forecaster", spec, horizon, range(runs), seed)
-        self.memory, self.hand, self.runs, self.told = self.player.memory, Hand(self.player), runs, 0
+    def __init__(self, spec, horizon=100, run=0, seed=0):
+        self.player = start("forecaster", spec, horizon, range(run, run + 1), seed)
+        self.seat = seat(
+            "forecaster", spec, self.player if isinstance(self.player, Player) else self.player[0]
+        )
+        self.told = 0
+
+    @property
+    def state(self):
+        """The numbers of a compiled player, to be read or changed."""
+        return self.player.state[0]
 
     def ask(self, **context):
-        """Asks the next round, where no other is open."""
-        return self.hand.ask(self.told + 1, context)
+        """The next question, where no other is open, with its law."""
+        question = Question(self.told + 1, self.told + 1.0, context=context)
+        if isinstance(self.player, Player):
+            self.player.make_room(Coming(question.number, 1))
+        question.law = self.seat.state_law(question)
+        return question
 
-    def law(self, run=0, **context):
+    def say(self, **context):
+        """The first value of the next law, and of a forecaster without randomness the forecast; changes nothing."""
+        return self.ask(**context).law[0][0]
+
+    def law(self, **context):
         """The law of the next round, value → weight; it changes nothing."""
-        return law_of(self.ask(**context), run)
+        return summed(*zip(*self.ask(**context).law, strict=True))
 
-    def points(self, run=0):
-        """The same, grid point → weight."""
-        asked = self.ask()
-        atoms, weights = (x[run, : asked.sizes[run]].tolist() for x in (asked.atoms, asked.weights))
-        return {i: w for i, w in zip(atoms, weights, strict=True) if w > 0.0}
+    def points(self):
+        """The same of a grid 0, 1/m, …, 1: point → weight."""
+        m = len(self.player.grid) - 1
+        return {round(m * value): weight for value, weight in self.law().items()}
 
-    def tell(self, asked, outcome, drawn=0):
-        """Tells all runs a round."""
+    def tell(self, question, outcome, place=0):
+        """Tells a round in which this atom of the law was drawn."""
+        question.place, question.forecast, question.outcome = place, question.law[place][0], int(outcome)
         self.told += 1
-        self.hand.tell(
-            asked, *(np.broadcast_to(np.asarray(x, np.int64), self.runs).copy() for x in (drawn, outcome))
-        )
+        self.seat.learn(question)
 
-    def play(self, atoms, outcome, asked=None):
-        """Tells a round in which these points of the grid, or these numbers, were played, whatever the law."""
-        asked, grid = asked or self.ask(), self.player.grid
-        asked.sizes[:], asked.weights[:, 0] = 1, 1.0
-        asked.values[:, 0] = atoms if grid is None else grid[atoms]
-        if grid is not None:
-            asked.atoms[:, 0] = atoms
-        self.tell(asked, outcome)
-
-
-def law_of(asked, run=0):
-    """The law of one run, value → weight, without values of no weight."""
-    return summed(*(x[run, : asked.sizes[run]].tolist() for x in (asked.values, asked.weights)))
+    def play(self, forecast, outcome, **context):
+        """Tells a round in which this was forecast, whatever the law."""
+        question = self.ask(**context)
+        question.law = [(forecast, 1.0)]
+        self.tell(question, outcome)
 
 
 class Noted(NamedTuple):

@@ -103,3 +103,26 @@ def _all(kind: str, known, table):
             )
         examples += table.get(name) or [cls()]
     return examples
+
+
+COINS = n.Streams((n.Bernoulli(0.2), n.Markov()), labels=("a", "b"))
+#: natures of several parts, some of the same steps with states, sights and notes of their own
+NESTED = [
+    n.Mixture((n.Contrarian("draw"), n.Greedy(), n.Contrarian(), n.Greedy("square"), n.Sidestepping("9"))),
+    n.Mixture((n.Ratchet(), n.Switch(n.Ratchet(0.3), n.SparseBias(), "T/4"), n.RandomWalk(), n.RandomWalk())),
+    n.Streams((n.Mixture((n.UniformTruth(), n.Ratchet())), n.Ratchet(), n.Drift(), n.Drift(1, 0)), "random"),
+    n.Streams((n.Greedy(),) * 3 + (n.Contrarian("draw"),)),
+    n.Mixture((COINS, n.LogisticPolicy())),
+    n.Switch(COINS, n.Streams((n.Greedy(), n.UniformTruth(), n.Ratchet()), "random", (1, 0, 2)), "T/3"),
+    n.Switch(n.Switch(n.UniformTruth(), n.UniformTruth(0.2, 0.4), 40), n.UniformTruth(0.5, 0.6), 90),
+    n.KinkApproach(0.4, cells=9),
+    n.Greedy("square", cells=5),
+]
+#: forecasters made of another
+WHOLES = {
+    "rounded": lambda x: f.Rounded(x, 5, "random"),
+    "doubling": lambda x: f.Doubling(x, first=30),
+    "mixture": lambda x: f.ExpertMixture((f.EmpiricalMean(), x)),
+    "delayed": f.Delayed,
+    "nested": lambda x: f.Delayed(f.ExpertMixture((x, f.Rounded(x, 3)))),
+}

@@ -27,7 +27,7 @@ class Checked(validation.Named):
 
     #: what is allowed of each parameter
     allowed: ClassVar[Mapping[str, Check]] = MappingProxyType({})
-    #: raised when its numbers change: results are kept under it (tests/versions.py)
+    #: raised when its numbers change: results are kept under it (tests/golden.py)
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:

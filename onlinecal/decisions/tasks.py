@@ -76,7 +76,7 @@ class DecisionTask(Named):
     ('carry', 'leave')
     """
 
-    #: raised when its account changes: results are kept under it (tests/versions.py)
+    #: raised when its account changes: results are kept under it (tests/golden.py)
     version: ClassVar[int] = 1
 
     name: str
@@ -135,7 +135,7 @@ class QuadraticTask(Named):
     0.166667
     """
 
-    #: raised when its account changes: results are kept under it (tests/versions.py)
+    #: raised when its account changes: results are kept under it (tests/golden.py)
     version: ClassVar[int] = 1
 
     name: str = "quadratic"

@@ -42,7 +42,7 @@ from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures.base import as_nature
 from onlinecal.schedules.base import Schedule
 
-#: raised when rounds, draws, history or Γ of a game become others: results are kept under it (tests/versions.py)
+#: raised when rounds, draws, history or Γ of a game become others: results are kept under it (tests/golden.py)
 VERSION = 1
 IMMEDIATE = Schedule()
 #: questions that are listed at a time, at least and at most, and run-rounds that are played at a time
@@ -332,7 +332,8 @@ class Game(Result):
         if open > self.room:
             self.room, mine.laid = 2 * open, False
             self.tables = wider(self.tables, loop.TABLE + loop.QUESTION * self.room)
-        if mine.laid and theirs.laid:
+        # By hand, players that were pickled are first laid into rows of their own.
+        if mine.laid and theirs.laid and theirs.rows is self.rows:
             return
         # One note more is for questions that are asked by hand.
         start, atoms = width(theirs, self.room + 1, 0), mine.size

@@ -193,7 +193,7 @@ class Measure:
     of_rounds : bool
         Whether the value depends on the number of rounds.
     version : int
-        Raised when its numbers change (tests/versions.py).
+        Raised when its numbers change (tests/golden.py).
     """
 
     function: Callable[..., Any]

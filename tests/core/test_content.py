@@ -20,7 +20,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.modules import locate
 from onlinecal.forecasters import Constant, as_forecaster
-from tests import versions
+from tests import golden
 
 
 def key(thing):
@@ -126,7 +126,7 @@ def test_values_that_are_the_same_number_are_the_same_value():
     assert key(Spec(1, told="this")) == key(Spec(1, told="that"))
     different = [
         0, 1, True, "1", None, 0.1, math.inf, -math.inf, math.nan, (), (1,), {1}, {"a": 1}, Sight.LAW, Sight.DRAW,
-        math.exp, math.log, math, np, versions, len, Plain, Spec, np.zeros(1), np.zeros((1, 1)),
+        math.exp, math.log, math, np, golden, len, Plain, Spec, np.zeros(1), np.zeros((1, 1)),
         np.zeros(1, int), lambda gamma: gamma.weight, lambda gamma: -gamma.weight,
     ]  # fmt: skip
     assert len({key(Spec(x)) for x in different}) == len(different)

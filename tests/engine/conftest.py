@@ -4,7 +4,7 @@ import weakref
 
 import pytest
 
-from onlinecal.engine.game import Game
+from onlinecal.study import run
 
 
 @pytest.fixture
@@ -12,11 +12,11 @@ def batches(monkeypatch):
     """The runs of each game of a study, and how many forecasters of earlier games are there when it begins."""
     found, earlier = [], []
 
-    class Watched(Game):
+    class Watched(run.Game):
         def __init__(self, *args, **options):
             found.append((len(options["runs"]), sum(each() is not None for each in earlier)))
             super().__init__(*args, **options)
             earlier.append(weakref.ref(self.forecaster))
 
-    monkeypatch.setattr("onlinecal.study.run.Game", Watched)
+    monkeypatch.setattr(run, "Game", Watched)
     return found

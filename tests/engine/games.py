@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from onlinecal.engine.game import Game
+from onlinecal.engine2.game import Game
 from onlinecal.forecasters import EmpiricalMean
 from onlinecal.natures import Bernoulli
 
@@ -24,33 +24,30 @@ def played(forecaster=None, nature=None, horizon=300, **options):
     return game
 
 
+def bits(gammas):
+    """All of some Γ."""
+    return [[getattr(g, part).tobytes() for part in ("predictions", "counts", "positives")] for g in gammas]
+
+
 def same(first, second):
     """Whether two lists of Γ are the same to the bit."""
-    return all(bits(a) == bits(b) for a, b in zip(first, second, strict=True))
-
-
-def bits(gamma):
-    """All of a Γ."""
-    return [getattr(gamma, part).tobytes() for part in ("predictions", "counts", "positives")]
+    return bits(first) == bits(second)
 
 
 def came_to(game, run=None):
     """All that a game came to, of one run or of all: Γ by stream and stretch, certificates, transcripts."""
-    runs = range(len(game.runs)) if run is None else [run]
-    ledger, found = game.ledger, [game.asked, game.resolved]
-    ends = [-math.inf, *ledger.cuts, math.inf]
-    for stream in (None, *range(ledger.streams)):
+    runs, found = range(len(game.runs)) if run is None else [run], {"asked": game.asked}
+    ends = [-math.inf, *game.cuts, math.inf]
+    for stream in (None, *range(game.streams)):
         for since, until in {(-math.inf, math.inf), *pairwise(ends)}:
-            gammas = ledger.gammas(stream, since, until)
-            found.append((stream, since, gammas and [bits(gammas[r]) for r in runs]))
+            each = [game.gamma(r, stream, since, until) for r in runs]
+            found[stream, since, until] = [gamma and bits([gamma]) for gamma in each]
         if game.transcripts is not None:
-            found += [
+            found["rounds", stream] = [
                 rounds and [v.tobytes() for v in vars(rounds).values() if isinstance(v, np.ndarray)]
                 for rounds in (game.transcripts.of(r, stream) for r in runs)
             ]
-    return sorted(map(str, found)), {
-        name: totals[list(runs)].tolist() for name, totals in game.certificates().items()
-    }
+    return found | {name: totals[list(runs)].tolist() for name, totals in game.certificates().items()}
 
 
 class Mean:
@@ -92,6 +89,23 @@ class Shown(Laws):
         super().update(forecast, outcome)
         self.ones += sum(round.memo) % 2
         round.memo.clear()
+
+
+class Looks:
+    """Says what it is shown of the round, and finds what it left there."""
+
+    needs = frozenset({"truth"})
+
+    def __init__(self):
+        self.shift = 0.0
+
+    def forecast(self, round):
+        round.memo = round.time
+        return (round.context["truth"] + round.number % 7 + round.time % 3 + self.shift) / 11
+
+    def update(self, forecast, outcome, round):
+        assert round.memo == round.time
+        self.shift = (self.shift + outcome + round.number * round.context["truth"]) % 1
 
 
 class Coin:

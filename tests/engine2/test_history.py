@@ -7,7 +7,7 @@ import pytest
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.engine2.history import Counted, Each
-from tests.engine2.test_same import bits
+from tests.engine.games import bits
 
 POINTS = 11
 

@@ -1,4 +1,4 @@
-"""Natures of several parts play the same by both drivers, and levels are kept in order."""
+"""Natures of several parts play the same by the loop and in Python, and levels are kept in order."""
 
 from __future__ import annotations
 
@@ -13,38 +13,26 @@ from onlinecal.engine2.game import Game
 from onlinecal.forecasters import EmpiricalMean, ForecastHedging
 from onlinecal.natures._levels import BEGIN, MANY, SETTLED, entered, place_of
 from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
-from tests.engine2.test_same import bits
+from tests.engine.games import came_to
+from tests.examples import NESTED
 from tests.marks import some_fast
 
 T = 250
 SCHEDULES = Schedule(), Schedule(delays=Constant(4)), Schedule(Poisson(2), Pareto())
-COINS = n.Streams((n.Bernoulli(0.2), n.Markov()), labels=("a", "b"))
 FORECASTERS = ForecastHedging(), EmpiricalMean()
-NESTED = [
-    # parts of the same steps, with states, sights and notes of their own
-    n.Mixture((n.Contrarian("draw"), n.Greedy(), n.Contrarian(), n.Greedy("square"), n.Sidestepping("9"))),
-    n.Mixture((n.Ratchet(), n.Switch(n.Ratchet(0.3), n.SparseBias(), "T/4"), n.RandomWalk(), n.RandomWalk())),
-    n.Streams((n.Mixture((n.UniformTruth(), n.Ratchet())), n.Ratchet(), n.Drift(), n.Drift(1, 0)), "random"),
-    n.Streams((n.Greedy(),) * 3 + (n.Contrarian("draw"),)),
-    n.Mixture((COINS, n.LogisticPolicy())),
-    n.Switch(COINS, n.Streams((n.Greedy(), n.UniformTruth(), n.Ratchet()), "random", (1, 0, 2)), "T/3"),
-    n.Switch(n.Switch(n.UniformTruth(), n.UniformTruth(0.2, 0.4), 40), n.UniformTruth(0.5, 0.6), 90),
-    n.KinkApproach(0.4, cells=9),
-    n.Greedy("square", cells=5),
-]
 
 
 @pytest.mark.parametrize(("nature", "forecaster"), some_fast(4, zip(NESTED, cycle(FORECASTERS))), ids=str)
-def test_parts_of_parts_play_the_same_by_both_drivers(nature, forecaster):
+def test_parts_of_parts_play_the_same_in_both_ways(nature, forecaster):
+    """That they play as their rules say is in tests/natures, and their numbers of before are in tests/golden.json."""
     for schedule in SCHEDULES:
         given = {"horizon": T, "runs": range(3), "seed": 4, "schedule": schedule}
-        game, in_python = (Game(forecaster, nature, **given) for _ in range(2))
-        in_python.hand_over()
-        for each in (game, in_python):
+        defined, game = (Game(forecaster, nature, **given) for _ in range(2))
+        defined.hand_over()
+        for each in (defined, game):
             each.advance(T // 3)
             each.advance(T)
-        for stream in (None, *range(len(nature.streams))):
-            assert bits(game.known(stream)) == bits(in_python.known(stream))
+        assert came_to(game) == came_to(defined)
 
 
 def test_a_part_that_is_too_short_is_refused(tmp_path):

@@ -1,15 +1,13 @@
-"""Plain classes: by the definition of a game, and compiled."""
+"""Plain classes as they are and as records; and what is refused of them."""
 
 from __future__ import annotations
 
 import pytest
 
-from onlinecal.core.joint import JointDistribution
 from onlinecal.engine2.game import Game
 from onlinecal.natures import Bernoulli, Contrarian
 from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
-from tests.engine2.test_same import bits
-from tests.oracles.game import play
+from tests.engine.games import same
 
 T = 300
 SCHEDULES = Schedule(), Schedule(delays=Constant(3)), Schedule(Poisson(2), Pareto())
@@ -44,48 +42,22 @@ class Numbered:
         self.total += round.number
 
 
-class Hind:
-    """Contradicts the law."""
-
-    sight = "law"
-
-    def __init__(self):
-        self.last = 0.5
-
-    def probability(self, round):
-        return 1 - sum(v * w for v, w in round.law.items())
-
-    def update(self, forecast, outcome):
-        self.last = forecast
-
-
-def played(forecaster, nature, schedule):
-    game = Game(forecaster, nature, horizon=T, runs=range(2), seed=3, schedule=schedule)
+def played(forecaster, schedule):
+    game = Game(forecaster, Contrarian(), horizon=T, runs=range(2), seed=3, schedule=schedule)
     game.advance(T // 2)
     game.advance(T)
     return game
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda each: each.label)
-@pytest.mark.parametrize("forecaster", [Mean, Numbered])
-def test_plain_classes_play_by_the_definition(forecaster, schedule):
-    game = played(forecaster, Hind, schedule)
-    assert not game.compiled
-    for run, gamma in enumerate(game.gammas()):
-        told = play(game.pair, forecaster(), Hind(), horizon=T, run=run, seed=3, schedule=schedule)
-        assert bits([gamma]) == bits(
-            [JointDistribution.from_samples(*zip(*(r[3:] for r in told), strict=True))]
-        )
-
-
-@pytest.mark.parametrize("schedule", SCHEDULES[1:], ids=lambda each: each.label)
 @pytest.mark.parametrize("cls", [Mean, Numbered])
-def test_compiled_classes_play_as_the_plain_class(cls, schedule, monkeypatch):
-    plain = bits(played(cls, Contrarian(), schedule).gammas())
+def test_records_play_as_the_plain_class(cls, schedule, monkeypatch):
+    """What a plain class plays is beside plain Python in test_game.py."""
+    plain = played(cls, schedule)
     monkeypatch.setattr(cls, "oc_compiled", True, raising=False)
-    game = played(cls, Contrarian(), schedule)
-    assert game.compiled
-    assert bits(game.gammas()) == plain
+    game = played(cls, schedule)
+    assert (plain.compiled, game.compiled) == (False, True)
+    assert same(game.gammas(), plain.gammas())
 
 
 #: of the last object of `Open` that was made

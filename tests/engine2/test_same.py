@@ -1,48 +1,52 @@
-"""A strategy plays the same by the loop and by the definition of a game, in all ways, to the bit.
+"""Every pair comes to the same in all ways: by the loop and in plain Python, paused, pickled, by hand, in threads.
 
-The parameters of the strategies are in tests/examples.py.
+The parameters of strategies are in tests/examples.py. That the numbers are those of before is in tests/golden.py.
 """
 
 from __future__ import annotations
 
-import math
 import pickle
 import re
 from functools import cache
-from itertools import pairwise, product
+from itertools import cycle, product
 from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
 
+from onlinecal import natures as n
 from onlinecal.core.errors import InvalidForecast
 from onlinecal.engine2 import game as module
 from onlinecal.engine2.game import Game
-from onlinecal.natures import Contrarian
-from onlinecal.schedules import ByOutcome, Constant, Pareto, Poisson, Schedule
+from onlinecal.engine2.play import BLOCK
+from onlinecal.schedules import Bursts, ByOutcome, Constant, Pareto, Poisson, Schedule
 from tests import examples
+from tests.engine.games import came_to
 
 T, CUTS = 120, (20.0, 55.5, 90.0)
 SCHEDULES = {
     "none": Schedule(),
     "delay": Schedule(delays=Constant(7)),
     "random": Schedule(Poisson(2), Pareto()),
+    "bursts": Schedule(Bursts(5), Constant(2.5)),
     "by outcome": Schedule(delays=ByOutcome(0, 9)),
 }
 
 
 @cache
-def table():
-    """The pairs of every strategy with some others, then those of all with all; each names its index."""
+def pairs():
+    """The fast pairs, in which every forecaster and every nature is once, and all pairs."""
     folder = Path(mkdtemp())
-    fast, forecasters, natures = (
-        of(folder) for of in (examples.pairs, examples.forecasters, examples.natures)
+    forecasters, natures = examples.forecasters(folder), examples.natures(folder)
+    every = [(each, nature) for each, nature in product(forecasters, natures) if each.needs <= nature.reveals]
+    # Those that see the law, nothing, and the law again; and where context is needed, those that reveal it.
+    fast = list(
+        zip((each for each in forecasters if not each.needs), cycle((n.Contrarian(), n.Drift(), n.Greedy())))
     )
-    # The fast ones meet a nature that sees the law, or only its side of 1/2, too.
-    fast += [(f, Contrarian()) for f in forecasters if not f.needs]
-    every = [(f, n) for f, n in product(forecasters, natures) if f.needs <= n.reveals]
-    seen = {repr(pair) for pair in fast}
-    return fast, [pair for pair in every if repr(pair) not in seen]
+    for i, mine in enumerate(each for each in forecasters if each.needs):
+        able = [pair for pair in every if pair[0] is mine]
+        fast.append(able[i % len(able)])
+    return [*fast, *zip(cycle(examples.FEW_FORECASTERS), natures)], every
 
 
 def label(*case):
@@ -51,33 +55,22 @@ def label(*case):
 
 
 def cases():
-    """The pairs with a schedule. One in turn is fast; its others and all other pairs are slow."""
-    fast, others = table()
-    names = list(SCHEDULES)
-    for i, (mine, theirs) in enumerate(fast):
-        for name in names:
-            slow = name != names[i % len(names)]
-            yield pytest.param(
-                mine, theirs, name, marks=[pytest.mark.slow] * slow, id=label(mine, theirs, name)
-            )
-    for i, (mine, theirs) in enumerate(others):
-        name = names[i % len(names)]
-        yield pytest.param(mine, theirs, name, marks=pytest.mark.slow, id=label(mine, theirs, name))
+    """The fast pairs with a schedule in turn. Slow are these with all schedules, and all pairs with one in turn."""
+    fast, every = pairs()
+    first = [(*pair, name) for pair, name in zip(fast, cycle(SCHEDULES))]
+    slow = [(*pair, name) for pair, name in product(fast, SCHEDULES)]
+    slow += [(*pair, name) for pair, name in zip(every, cycle(SCHEDULES))]
+    found = {label(*case): (case, pytest.mark.slow) for case in slow} | {
+        label(*case): (case, ()) for case in first
+    }
+    return [pytest.param(*case, marks=marks, id=said) for said, (case, marks) in found.items()]
 
 
-def bits(gammas):
-    """All of some Γ."""
-    return [[getattr(g, part).tobytes() for part in ("predictions", "counts", "positives")] for g in gammas]
+FAST = [pytest.param(*pair, id=label(*pair)) for pair in pairs()[0]]
 
 
-def came_to(game, streams):
-    """Γ of a game: of all rounds, of streams and of stretches; and what it certifies."""
-    found = {}
-    ends = (-math.inf, *CUTS, math.inf)
-    for stream in (None, *range(streams)):
-        for since, until in {(-math.inf, math.inf), *pairwise(ends)}:
-            found[stream, since, until] = bits(game.known(stream, since, until))
-    return found, {name: totals.tolist() for name, totals in game.certificates().items()}
+def again(game):
+    return pickle.loads(pickle.dumps(game))
 
 
 def refusal_of(play, *given):
@@ -89,40 +82,49 @@ def refusal_of(play, *given):
     return ""
 
 
-@pytest.mark.parametrize(("mine", "theirs", "name"), list(cases()))
-def test_all_ways_to_play_come_to_the_same(mine, theirs, name, monkeypatch):
-    schedule, streams = SCHEDULES[name], max(1, len(theirs.streams))
-    given = {"horizon": T, "runs": range(2, 4), "seed": 9, "schedule": schedule, "cuts": CUTS}
-    in_python = Game(mine, theirs, **given)
-    in_python.hand_over()
-    at_once = Game(mine, theirs, **given)
-    assert at_once.compiled
-    if said := refusal_of(in_python.advance, T // 3):
-        assert refusal_of(at_once.advance, T) == said
-        return
-    third = came_to(in_python, streams)
-    in_python.advance(T)
-    expected = came_to(in_python, streams)
+def in_python(*pair, **given):
+    """A game that `play` plays."""
+    game = Game(*pair, **given)
+    game.hand_over()
+    return game
 
-    def again(game):
-        return pickle.loads(pickle.dumps(game))
+
+@pytest.mark.parametrize(("mine", "theirs", "name"), cases())
+def test_a_game_is_the_same_in_all_ways(mine, theirs, name, monkeypatch):
+    given = {
+        "horizon": T,
+        "runs": range(2, 4),
+        "seed": 9,
+        "schedule": SCHEDULES[name],
+        "cuts": CUTS,
+        "keeps": (),
+    }
+    defined = in_python(mine, theirs, **given)
+    if said := refusal_of(defined.advance, T):
+        assert refusal_of(Game(mine, theirs, **given).advance, T) == said
+        return
+    expected, alone = came_to(defined), came_to(defined, 1)
+    defined = in_python(mine, theirs, **given)
+    defined.advance(T // 3)
+    third = came_to(defined)
+    defined = again(defined)
+    defined.advance(T)
+    assert came_to(defined) == expected
 
     at_once.advance(T)
-    assert came_to(at_once, streams) == expected
+    assert came_to(at_once) == expected
 
     paused = Game(mine, theirs, **given)
-    paused.advance(T // 3)
-    assert came_to(paused, streams) == third
-    paused = again(paused)
-    paused.advance(T // 2)
-    paused = again(paused)
-    paused.advance(T)
-    assert came_to(paused, streams) == expected
+    for until in (T // 3, T // 2, T):
+        paused.advance(until)
+        paused = again(paused)
+        assert until != T // 3 or came_to(paused) == third
+    assert came_to(paused) == expected
 
     monkeypatch.setattr(module, "THREAD", 1)
     threads = Game(mine, theirs, threads=2, **given)
     threads.advance(T)
-    assert came_to(threads, streams) == expected
+    assert came_to(threads) == expected
 
     handed = Game(mine, theirs, **given)
     handed.advance(T // 3)
@@ -130,44 +132,54 @@ def test_all_ways_to_play_come_to_the_same(mine, theirs, name, monkeypatch):
     handed.advance(T // 2)
     handed = again(handed)
     handed.advance(T)
-    assert came_to(handed, streams) == expected
+    assert came_to(handed) == expected
+
+    of_one_run = Game(mine, theirs, **given | {"runs": range(3, 4)})
+    of_one_run.advance(T)
+    assert came_to(of_one_run, 0) == alone
 
 
-def by_hand(game, moment):
-    """Asks and resolves some questions by hand, then lets the schedule play on."""
-    game.advance(10)
-    open = []
-    for t in range(30):
-        open.append(game.ask())
-        if t == 10:
-            game, open = moment(game, open)
-        if t % 3 == 2:
-            for i, told in ((1, None), (0, 1 if t == 5 else None)):
-                game.resolve(open.pop(i), outcome=told)
-    laws = game.laws()
-    game.advance(T)
-    return game, laws
+def events(schedule, until, seed):
+    """The events up to question `until` + 1, from the definition: time, 0 or 1 for asked or known, number."""
+    clock = schedule.clock(until, seed)
+    times = [clock.times(number) for number in range(1, until + 1)]
+    end = clock.times(until + 1)[0]
+    asked = [(time, 0, number) for number, (time, _) in enumerate(times, 1)]
+    # An outcome that becomes known when the next question is asked, does so after it.
+    return sorted(asked + [(known, 1, number) for number, (_, known) in enumerate(times, 1) if known < end])
 
 
-@pytest.mark.parametrize(("mine", "theirs"), [pytest.param(*pair, id=label(*pair)) for pair in table()[0]])
-def test_a_game_by_hand_goes_on_by_the_loop(mine, theirs):
-    given = {"horizon": T, "runs": range(2), "seed": 1, "cuts": CUTS}
+@pytest.mark.parametrize(("mine", "theirs"), FAST)
+def test_questions_by_hand_in_the_order_of_the_schedule_are_the_same_game(mine, theirs):
+    """With looks at the next law in between, and open questions that are pickled."""
+    schedule, until = SCHEDULES["random"], T // 2
+    given = {"horizon": until, "runs": range(2), "seed": 1, "schedule": schedule, "cuts": CUTS, "keeps": ()}
+    scheduled, hand, waiting = Game(mine, theirs, **given), Game(mine, theirs, **given), {}
 
-    def played(in_python, moment):
-        game = Game(mine, theirs, **given)
-        if in_python:
-            game.hand_over()
-        return by_hand(game, moment)
+    def by_hand():
+        nonlocal hand, waiting
+        for time, kind, number in events(schedule, until, 1):
+            if kind == 0:
+                laws = hand.laws() if number % 7 == 0 else None
+                waiting[number] = hand.ask(time)
+                assert laws in (None, waiting[number].laws)
+            else:
+                hand.resolve(waiting.pop(number), time)
+            if number % 20 == 0:
+                hand, waiting = again((hand, waiting))
 
-    if said := refusal_of(played, True, lambda *both: both):
-        assert refusal_of(played, False, lambda *both: both) == said
-        return
-    expected, laws = played(True, lambda *both: both)
-    game, own = played(False, lambda *both: pickle.loads(pickle.dumps(both)))
-    streams = max(1, len(theirs.streams))
-    assert own == laws
-    assert came_to(game, streams) == came_to(expected, streams)
+    said = refusal_of(scheduled.advance, until)
+    assert refusal_of(by_hand) == said
+    assert said or came_to(hand) == came_to(scheduled)
 
 
-def test_something_is_played():
-    assert len(table()[0]) > 10
+@pytest.mark.slow
+@pytest.mark.parametrize(("mine", "theirs"), FAST)
+def test_longer_games_are_the_same_too(mine, theirs):
+    """Beyond a block of uniforms, and where states have grown."""
+    until = min(3 * BLOCK + 7, theirs.length or 10**9)
+    whole, alone = (Game(mine, theirs, horizon=until, runs=runs, seed=2) for runs in (range(3), range(1, 2)))
+    whole.advance(until)
+    for stop in (BLOCK, BLOCK + 1, until):
+        alone.advance(min(stop, until))
+    assert came_to(alone, 0) == came_to(whole, 1)

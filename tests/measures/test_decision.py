@@ -28,7 +28,7 @@ from onlinecal.measures import (
 )
 from onlinecal.measures.base import ends
 from onlinecal.measures.soft_binned import SoftRounding
-from tests import versions
+from tests import golden
 from tests.oracles import exact
 from tests.oracles import measures as oracle
 from tests.strategies import calibrated_gammas, close_gammas, gammas
@@ -114,7 +114,7 @@ def test_no_digits_are_lost_over_many_levels(seeds):
 def digits():
     """Every measure and task on Γ of several kinds, as the exact digits of its value."""
     found = {}
-    for gamma in versions.gammas():
+    for gamma in golden.gammas():
         for record, options in EVERY:
             if record.name != "distance_lower" and not record.name.startswith("subsampled"):  # minutes
                 value = ends(record.function(gamma, **options))

@@ -1,4 +1,4 @@
-"""Players in plain Python: numbers of every kind, what they see and keep, and failures named with round and run."""
+"""Objects in plain Python as players: numbers of every kind, what they see and keep, and failures named with round and run."""
 
 import gc
 import math
@@ -6,7 +6,6 @@ import pickle
 import re
 import signal
 import sys
-import threading
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -17,12 +16,13 @@ import pytest
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
-from onlinecal.engine import loop
+from onlinecal.engine2 import game as module
+from onlinecal.engine2.steps import law
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures.base import as_nature
-from onlinecal.rounds.steps import law_values, learn
 from onlinecal.schedules import Constant, Schedule
 from tests.engine.games import Coin, Laws, Mean, SeesDraw, SeesLaw, Shown, Timed, game_of, played
+from tests.engine2 import test_steps as steps
 
 LATE = Schedule(delays=Constant(3))
 
@@ -196,7 +196,7 @@ NATURES = {
     "made", [*(("forecaster", k) for k in FORECASTERS), *(("nature", k) for k in NATURES)], ids=str
 )
 def test_an_error_in_any_method_of_any_part_is_named(made, schedule, threads, monkeypatch):
-    monkeypatch.setattr("onlinecal.engine.loop.LEAST", 1)
+    monkeypatch.setattr(module, "THREAD", 1)
     role, kind = made
     methods = ("forecast", "update") if role == "forecaster" else ("probability", "update", "context")
     for where in methods[: 2 if kind == "mixture" else 3]:  # a mixture reveals nothing
@@ -207,7 +207,7 @@ def test_an_error_in_any_method_of_any_part_is_named(made, schedule, threads, mo
             theirs = NATURES[kind](as_nature(Fails, {"where": where}))
         options = {"schedule": schedule, "threads": threads, "keeps": sorted(theirs.reveals)}
         game = game_of(mine, theirs, 40, range(5, 9), **options)
-        match = rf"{role} .* failed in round \d+, run 5: ValueError: boom \(.*test_plain.py:\d+\)$"
+        match = rf"{role} .* failed in round \d+, run 5: ValueError: boom \(.*test_objects.py:\d+\)$"
         with pytest.raises(InvalidForecast, match=match) as told:
             game.advance(40)
         if kind in ("itself", "rounded", "mixture", "switch"):
@@ -250,7 +250,7 @@ def test_ctrl_c_is_ctrl_c_wherever_it_comes():
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         for i in range(40):
-            game = game_of(Mean, n.Drift(), 10**7, runs=range(1), history=8)
+            game = game_of(f.Rounded(as_forecaster(Mean), 8), n.Drift(), 10**7, runs=range(1))
             with pytest.raises(KeyboardInterrupt):
                 play(game, 0.004 + i / 4000)
     finally:
@@ -419,40 +419,20 @@ def test_what_cannot_be_pickled_is_said_and_the_game_goes_on():
 
 def test_nothing_is_lost_or_left_over_round_after_round():
     told = type("Told", (SeesDraw,), {"reveals": Timed.reveals, "context": Timed.context})
-    game = game_of(Shown, told, 20_000, runs=range(1), history=8, schedule=LATE)
+    game = game_of(Shown, told, 20_000, runs=range(1), schedule=LATE)
     held = []
     for until in (1000, 8_000, 20_000):
         game.advance(until)
         gc.collect()
-        seats = game.forecaster.memory.seats[0], game.nature.memory.seats[0]
-        references = [sys.getrefcount(seat.player) for seat in seats]
-        held.append((len(gc.get_objects()), references, [len(seat.open) for seat in seats]))
+        references = [sys.getrefcount(player[0]) for player in (game.forecaster, game.nature)]
+        held.append((len(gc.get_objects()), references, len(game.plays[0].waiting)))
     assert abs(held[1][0] - held[2][0]) < 500  # of 12,000 rounds
     assert held[1][1:] == held[2][1:]
-    assert held[2][2] == [3, 3]
+    assert held[2][2] == 3
 
 
-def test_a_game_that_a_thread_plays_asks_for_no_other_thread(monkeypatch):
-    """Threads that wait for threads of the same pool would wait for ever."""
-
-    class Inner(Mean):
-        def forecast(self):
-            return played(f.Constant(), horizon=9, runs=range(4), threads=2).resolved / 18
-
-    def pool(threads, made=loop._pool):
-        assert threading.current_thread() is threading.main_thread()
-        return made(threads)
-
-    monkeypatch.setattr("onlinecal.engine.loop.LEAST", 1)
-    monkeypatch.setattr("onlinecal.engine.loop._pool", pool)
-    game = played(Inner, horizon=9, runs=range(4), threads=2)
-    assert game.gammas()[0].predictions.tolist() == [0.5]
-
-
-@learn
-def scribbles(run, number, size, drawn, outcome):
-    """Learns nothing, and writes into the law that it is given."""
-    law_values(run)[0] = 0.125
+def scribbles(run, place, forecast, outcome, number):
+    law(run)[0][0] = 0.125
     return 0
 
 
@@ -460,7 +440,6 @@ def scribbles(run, number, size, drawn, outcome):
 def test_a_nature_hears_the_forecast_whatever_a_step_writes(schedule):
     heard = []
     hears = type("Hears", (Coin,), {"update": lambda self, forecast, outcome: heard.append(forecast)})
-    game = game_of(f.CDLMinimiser(), hears, 20, runs=range(1), schedule=schedule, keeps=())
-    game.forecaster.steps = (game.forecaster.steps[0], scribbles)
+    game = game_of(steps.Says(learn=scribbles), hears, 20, runs=range(1), schedule=schedule, keeps=())
     game.advance(20)
-    assert heard == game.transcripts.of(0).forecasts.tolist()
+    assert heard == game.transcripts.of(0).forecasts.tolist() == [0.5] * len(heard)

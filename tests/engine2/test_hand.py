@@ -12,11 +12,10 @@ import pytest
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.engine2.law import Unplayable
 from onlinecal.forecasters.base import as_forecaster
-from onlinecal.rounds.hand import Hand
-from onlinecal.rounds.law import Unplayable
-from onlinecal.rounds.protocol import start
 from onlinecal.schedules import Constant, Schedule
+from tests.by_hand import Driven
 from tests.engine.games import Laws, Mean, SeesDraw, Shown, Timed, came_to, game_of, played
 
 PAIRS = [
@@ -141,7 +140,7 @@ def test_a_player_that_fails_by_hand_ends_the_game(where):
     game.resolve(game.ask()), game.resolve(first)
     with pytest.raises(InvalidForecast, match=r"in round 3, run 0") as told:
         game.resolve(game.ask())
-    calls = [game.ask, game.laws, game.gammas, game.moved, game.certificates]
+    calls = [game.ask, game.laws, game.gammas, game.certificates]
     for again in (*calls, partial(game.advance, 6), partial(game.resolve, first)):
         with pytest.raises(InvalidForecast) as said:
             again()
@@ -168,24 +167,14 @@ def test_a_look_at_laws_that_fails_leaves_the_game_as_it_was():
 # ---------------------------------------------------------------- a forecaster without a game
 
 
-def hand_of(forecaster, runs=range(2)):
-    return Hand(start("forecaster", as_forecaster(forecaster), 50, runs, 0))
-
-
 def test_a_forecaster_by_hand_sees_context_and_its_failures_are_its_own():
-    mine = hand_of(Shown)
-    assert mine.ask(1, {"side": 0.0, "more": 3.0}, time=2.5).values[:, 0].tolist() == [0.25, 0.25]
+    mine = Driven(as_forecaster(Shown))
+    assert mine.law(side=0.0, more=3.0) == {0.25: 1.0}
     with pytest.raises(KeyError):
-        mine.ask(2, {})
-    mine = hand_of(type("Wild", (Mean,), {"forecast": lambda self: 3.0}))
+        mine.ask()
     with pytest.raises(Unplayable) as told:
-        mine.ask(1)
-    assert (told.value.what, told.value.run) == ("stated the forecasts [3] with weights [1]", 0)
-    mine = hand_of(type("Raises", (Mean,), {"update": lambda self, p, y: 1 / 0}))
-    asked = mine.ask(1)
+        Driven(as_forecaster(type("Wild", (Mean,), {"forecast": lambda self: "x"}))).ask()
+    assert told.value.what == "stated 'x'"
+    mine = Driven(as_forecaster(type("Raises", (Mean,), {"update": lambda self, p, y: 1 / 0})))
     with pytest.raises(ZeroDivisionError):
-        mine.tell(asked, np.zeros(2, np.int64), np.ones(2, np.int64))
-    mine = hand_of(Mean)
-    for place in (3, -1):
-        with pytest.raises(Unplayable, match="refused a round"):
-            mine.tell(mine.ask(1), np.array([place, 0]), np.array([0, 0]))
+        mine.tell(mine.ask(), 1)

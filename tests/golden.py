@@ -1,0 +1,166 @@
+"""Numbers on record of all that has a version: games of every strategy, measures, accounts and responses.
+
+They are in ``golden.json``, a line each. Those of games were made by an engine that this one has replaced. The test in
+tests/whole/test_golden.py fails where a number has become another. If that is meant, raise the `version` of what has
+changed, as results are kept under it, and delete its lines. Then, as after something was added,
+
+    python -m tests.golden
+
+writes the lines that are missing, and deletes those of what is gone.
+
+Numbers count as the same up to 1e-9 of their size. Mathematical libraries differ by far less, a change of a rule makes
+far more. Those of measures that are certain to less count so up to 1e-5.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from itertools import cycle, product
+from pathlib import Path
+
+import numpy as np
+
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.strategy import strategy_key
+from onlinecal.decisions.responses import RESPONSES, DecisionMaker, Noisy
+from onlinecal.decisions.tasks import DecisionTask, QuadraticTask
+from onlinecal.engine2.game import Game
+from onlinecal.forecasters import as_forecaster
+from onlinecal.measures import MEASURES
+from onlinecal.natures import Contrarian, UniformTruth
+from onlinecal.schedules import Bursts, Constant, Pareto, Poisson, Schedule
+from tests import examples
+from tests.engine.games import Laws, Looks
+
+RECORD = Path(__file__).with_suffix(".json")
+ROUNDS, RUNS = 120, 2
+SCHEDULES = (
+    Schedule(),
+    Schedule(delays=Constant(7)),
+    Schedule(Poisson(2), Pareto()),
+    Schedule(Bursts(5), Constant(2.5)),
+)
+#: relative; see above
+SAME, LOOSE = 1e-9, 1e-5
+
+
+# ---------------------------------------------------------------- games
+
+
+def pairs():
+    """Every strategy with some others, strategies of several parts, and some of parts in plain Python."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = examples.pairs(Path(folder))
+        found += [(mine, Contrarian()) for mine in examples.forecasters(Path(folder)) if not mine.needs]
+        found += product(examples.FEW_FORECASTERS, examples.NESTED)
+        plain = [as_forecaster(cls) for cls in (Laws, Looks)]
+        found += [(whole(part), UniformTruth()) for whole in examples.WHOLES.values() for part in plain]
+        yield from dict.fromkeys(found)
+
+
+def games():
+    """Forecaster, nature and schedule, by name."""
+    for (mine, theirs), schedule in zip(pairs(), cycle(SCHEDULES)):
+        yield (
+            " – ".join(filter(None, (strategy_key(mine), strategy_key(theirs), schedule.label))),
+            mine,
+            theirs,
+            schedule,
+        )
+
+
+def played(mine, theirs, schedule):
+    """Of each run sums over the levels of Γ; and what the forecaster certifies."""
+    game = Game(mine, theirs, horizon=ROUNDS, runs=range(RUNS), seed=1, schedule=schedule)
+    game.advance(ROUNDS)
+    found = []
+    for g in game.gammas():
+        p, n, ones = g.predictions, g.counts, g.positives
+        found += [p @ n, p**2 @ n, p @ ones, ones.sum()]
+    return found + [total for totals in game.certificates().values() for total in totals]
+
+
+# ---------------------------------------------------------------- measures and accounts
+
+
+def gammas():
+    """A grid, reals far and near, a single level; none from a generator that a library might change."""
+    t = np.arange(1, 41)
+    reals = (t * 0.6180339887498949) % 1.0
+    outcomes = ((t * 0.7548776662466927) % 1.0 < 0.2 + 0.6 * reals**2).astype(float)
+    near = np.concatenate([0.5 + 1e-3 * reals[:6], [0.0, 1.0]])
+    return [
+        JointDistribution.from_counts(
+            np.arange(11) / 10, 1 + t[:11] % 4, (t[:11] * 7 % 5) % (2 + t[:11] % 4)
+        ),
+        JointDistribution.from_samples(reals, outcomes),
+        JointDistribution.from_samples(near, [1, 0, 1, 1, 0, 1, 0, 1]),
+        JointDistribution.from_counts([0.375], [8], [5]),
+    ]
+
+
+def measured(record):
+    """A measure of each Γ: both ends of a bracket, and where it can be made coarser, that too."""
+    calls = [record.bind(**record.example)]
+    if record.modulus is not None or record.fallback is not None:
+        calls.append(record.bind(**record.example, max_levels=8))
+    found = [call(gamma) for call in calls for gamma in gammas()]
+    return [
+        end
+        for value in found
+        for end in ((value.lower, value.upper) if hasattr(value, "lower") else (value,))
+    ]
+
+
+def accounts():
+    """The accounts of tasks of each kind, and the beliefs of each response, by name."""
+    payoffs = [[0.3, 0.8], [0.55, 0.55], [1.0, 0.1]]
+    three = DecisionTask("three", payoffs)
+    for task in (three, QuadraticTask(), DecisionMaker(DecisionTask("t", payoffs), Noisy())):
+        yield f"task {type(task).__name__}", [number for gamma in gammas() for number in task.account(gamma)]
+    for name, cls in RESPONSES.items():
+        beliefs = [cls().beliefs(gamma) for gamma in gammas()]
+        sums = [(b.mass @ b.predictions**2, b.mass @ b.means**2, b.weight) for b in beliefs]
+        yield f"response {name}", np.ravel(sums).tolist()
+
+
+# ---------------------------------------------------------------- the record
+
+
+def now():
+    """Everything that is on record: name → its numbers, in twelve digits; infinities as text."""
+    found = {name: played(*given) for name, *given in games()}
+    found |= {f"measure {name}": measured(record) for name, record in MEASURES.items()} | dict(accounts())
+    return {name: [_written(float(number)) for number in numbers] for name, numbers in found.items()}
+
+
+def _written(number):
+    return float(f"{number:.12g}") if math.isfinite(number) else str(number)
+
+
+def same(name, first, second):
+    """Up to what libraries may differ by, or a measure says of itself."""
+    record = MEASURES.get(name.removeprefix("measure "))
+    size = LOOSE if record is not None and (record.accuracy or record.bracket) else SAME
+    return len(first) == len(second) and np.allclose(
+        np.array(first, float), np.array(second, float), rtol=size, atol=1e-3 * size
+    )
+
+
+def recorded():
+    return json.loads(RECORD.read_text()) if RECORD.exists() else {}
+
+
+def main():
+    old, new = recorded(), now()
+    each = (f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(old.get(name, new[name]))}" for name in new)
+    RECORD.write_text("{\n" + ",\n".join(each) + "\n}\n")
+    print(f"{len(new.keys() - old.keys())} lines added, {len(old.keys() - new.keys())} deleted")
+
+
+if __name__ == "__main__":
+    from tests import golden  # the randomness of a plain class depends on the name of its module
+
+    golden.main()

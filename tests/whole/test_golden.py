@@ -1,0 +1,41 @@
+"""Numbers of all strategies, measures and accounts are those on record."""
+
+from onlinecal.decision_makers.responses import RESPONSES
+
+from onlinecal.forecasters import FORECASTERS, Constant
+from onlinecal.measures import MEASURES
+from onlinecal.natures import NATURES
+from tests import golden
+from tests.golden import now, recorded, same
+
+
+def test_numbers_are_those_on_record():
+    record, found = recorded(), now()
+    assert sorted(found.keys() ^ record.keys()) == [], "run `python -m tests.golden`"
+    changed = [name for name in found if not same(name, record[name], found[name])]
+    assert changed == [], (
+        "if it is meant, raise `version`, delete these lines, and run `python -m tests.golden`"
+    )
+
+
+def test_everything_that_has_a_version_is_on_record():
+    pairs = [type(strategy) for pair in golden.pairs() for strategy in pair]
+    for known in (FORECASTERS, NATURES):
+        assert set(known.values()) <= set(pairs)
+    of_kinds = {
+        "measure": MEASURES,
+        "response": RESPONSES,
+        "task": ("DecisionTask", "QuadraticTask", "DecisionMaker"),
+    }
+    for kind, known in of_kinds.items():
+        assert {f"{kind} {name}" for name in known} <= recorded().keys()
+    for thing in (*FORECASTERS.values(), *NATURES.values(), *MEASURES.values(), *RESPONSES.values()):
+        assert type(thing.version) is int
+
+
+def test_another_number_is_seen():
+    """The control, for a player and for a measure."""
+    name, *pair = next(game for game in golden.games() if type(game[1]) is Constant)
+    assert same(name, golden.played(*pair), recorded()[name])
+    assert not same(name, golden.played(Constant(pair[0].p + 1e-7), *pair[1:]), recorded()[name])
+    assert not same("measure ece", golden.measured(MEASURES["brier"]), recorded()["measure ece"])
