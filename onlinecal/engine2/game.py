@@ -355,8 +355,9 @@ class Game(Result):
         draws = mine.draw is not None and (theirs.sight < loop.LAW_SEEN or sides)
         return loop.Rules(
             mine.size, int(theirs.sight), draws, sides, theirs.hear is not None, mine.note + theirs.note > 0,
-            theirs.reveal is not None or len(needs) > 0, needs,
+            theirs.reveal is not None or len(needs) + len(theirs.times) > 0, needs,
             np.array([] if self.transcripts is None else [places[kind] for kind in self.transcripts.kinds], np.int64),
+            np.array(theirs.times, np.int64),
         )  # fmt: skip
 
     # ---------------------------------------------------------------- in Python

@@ -42,10 +42,11 @@ QUESTION = 5
 Questions, QUESTIONS = _record("Questions", events=int64[::1], parts=int32[::1], times=F1, asked=int64)
 #: the rules: atoms of a law at most, and what nature sees. Then: whether the forecaster draws, and whether it tells the
 #: side. Then: whether nature hears, whether there are notes, whether there is context. From where in nature's note to
-#: where in the forecaster's context goes (from −1: the time); the places in nature's note that are logged.
+#: where in the forecaster's context goes (from −1: the time); the places in nature's note that are logged, and those
+#: of the time.
 Rules, RULES = _record(
     "Rules", size=int64, sees=int64, draws=boolean, sides=boolean, hears=boolean, noted=boolean, shown=boolean,
-    needs=int64[:, ::1], keeps=int64[::1],
+    needs=int64[:, ::1], keeps=int64[::1], times=int64[::1],
 )  # fmt: skip
 #: the history, as `history` says; and a log of told rounds as in `transcripts` (empty: none)
 Told, TOLD = _record(
@@ -126,9 +127,11 @@ def resolve(learn, hear, mine, theirs, table, number, place, forecast, outcome, 
 
 
 @accessor
-def show(reveal, mine, theirs, table, number, time, needs):
+def show(reveal, mine, theirs, table, number, time, needs, times):
     """Lets nature reveal a context, and gives the forecaster what it needs of it."""
     table[CALLED] = -number
+    for i in range(len(times)):
+        note(theirs)[times[i]] = time
     if reveal(theirs, number) < 0:
         return BAD_CONTEXT
     for i in range(len(needs)):
@@ -170,7 +173,9 @@ def play_run(
         if kind <= BOTH:
             number += 1
             if rules.shown:
-                fault = show(reveal, mine, theirs, table, number, times[number - before - 1], needs)
+                fault = show(
+                    reveal, mine, theirs, table, number, times[number - before - 1], needs, rules.times
+                )
                 if fault != FINE:
                     return fault, number, 0.0
             fault, place, forecast, outcome, q = ask(

@@ -1,4 +1,4 @@
-"""Parts of compiled forecasters: players of steps, also where these steps call an object in plain Python.
+"""Parts of compositions: players of steps, also where these steps call an object in plain Python.
 
 Numba's `objmode` calls it, and an error that the object raises goes through the steps as one of theirs does.
 """
@@ -14,16 +14,15 @@ import numpy as np
 from numba import njit, objmode
 
 from onlinecal.core.arrays import Floats
-from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.strategy import strategy_name
+from onlinecal.core.guarantee import Sight
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count
 from onlinecal.engine2.law import Unplayable
 from onlinecal.engine2.play import Question, check_law
 from onlinecal.engine2.run import Run, law, note, shared, state
-from onlinecal.engine2.seats import PlainForecaster
-from onlinecal.engine2.start import begin
-from onlinecal.engine2.steps import ASKED_AT, LEARN, SAY, Forecaster, Player
+from onlinecal.engine2.seats import seat
+from onlinecal.engine2.start import apart, begin
+from onlinecal.engine2.steps import ASKED_AT, LEARN, MOVE, REVEAL, SAY, Forecaster, Nature, Player
 
 #: atoms of the law of a plain forecaster, at most, unless its class has an attribute `atoms`
 ATOMS = 64
@@ -32,23 +31,20 @@ PLAYING: WeakValueDictionary[int, _Object] = WeakValueDictionary()
 NUMBERS = counted(1)
 
 
-def begin_part(strategy: Any, horizon: int, stream: Stream) -> Any:
-    """A forecaster of steps for a part of a composition, at its beginning."""
-    if getattr(strategy, "takes_all", False):
-        what = (
-            f"{strategy_name(strategy)!r} needs all context, which a part of another forecaster is not given"
-        )
-        raise InvalidParameter(f"{what}; expected the kinds that it needs, by name")
-    player = begin("forecaster", strategy, horizon, stream)
-    return player if isinstance(player, Player) else PlainPart(strategy, player, horizon, stream)
+def begin_part(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
+    """A player of steps for a part of a composition, at its beginning."""
+    player = begin(role, strategy, horizon, stream)
+    if isinstance(player, Player):
+        return player
+    return (ForecasterPart if role == "forecaster" else NaturePart)(strategy, player, horizon, stream)
 
 
 class _Object:
-    """One run of a forecaster in plain Python, with its open questions by number."""
+    """One run of an object in plain Python, with its open questions by number."""
 
-    def __init__(self, strategy: Any, player: Any) -> None:
-        self.seat, self.kinds = PlainForecaster(player, strategy), sorted(strategy.needs)
-        self.open: dict[int, Question] = {}
+    def __init__(self, role: str, strategy: Any, player: Any) -> None:
+        self.seat, self.open = seat(role, strategy, player), dict[int, Question]()
+        self.kinds = sorted(strategy.needs if role == "forecaster" else strategy.reveals)
 
     def say(self, number: int, noted: Floats, values: Floats, weights: Floats, most: int) -> int:
         """Writes the law of a question, of which the note has the time and the context."""
@@ -61,6 +57,22 @@ class _Object:
         values[: len(said)], weights[: len(said)] = np.array(said).T
         return len(said)
 
+    def reveal(self, number: int, noted: Floats) -> None:
+        """Writes the context of a question behind its time."""
+        question = self.open[number] = Question(number, float(noted[0]))
+        self.seat.reveal(question)
+        noted[1 : 1 + len(self.kinds)] = [question.context[kind] for kind in self.kinds]
+
+    def move(self, number: int, noted: Floats, values: Floats, weights: Floats, forecast: float) -> float:
+        """The probability of the outcome 1. A question of which nothing is revealed begins here."""
+        if number not in self.open:
+            self.open[number] = Question(number, float(noted[0]))
+            self.seat.show(self.open[number])
+        question = self.open[number] if self.seat.hears else self.open.pop(number)
+        question.law = list(zip(values.tolist(), weights.tolist(), strict=True))
+        question.forecast = forecast
+        return self.seat.move(question)
+
     def learn(self, number: int, forecast: float, outcome: int) -> None:
         """Tells the outcome of a question."""
         question = self.open.pop(number)
@@ -68,25 +80,19 @@ class _Object:
         self.seat.learn(question)
 
 
-class PlainPart(Forecaster):
+class _Part(Player):
     """Steps that call one object for each run; the state is its number among those that play."""
 
-    def __init__(self, strategy: Any, player: Any, horizon: int, stream: Stream) -> None:
-        most, kinds = count("atoms", getattr(player, "atoms", ATOMS)), enumerate(sorted(strategy.needs), 1)
-        say, learn = plain_steps()
-        super().__init__(
-            say, learn, [0.0], [most], size=most, note=1 + len(strategy.needs), needs={0: ASKED_AT, **dict(kinds)},
-            certificates=certified if strategy.certifies else None,
-        )  # fmt: skip
-        self.strategy, self.horizon, self.begun = strategy, horizon, stream
-        self.objects, self.in_python = [_Object(strategy, player)], True
+    def _of(self, role: str, strategy: Any, player: Any, horizon: int, stream: Stream) -> None:
+        self.role, self.strategy, self.horizon, self.begun = role, strategy, horizon, stream
+        self.objects, self.in_python = [_Object(role, strategy, player)], True
 
     def spread(self, runs: range) -> None:
         """As `Player.spread`, with an object for each run."""
         super().spread(runs)
         for run in runs[1:]:
-            own = self.begun.over(range(run, run + 1))
-            self.objects.append(_Object(self.strategy, self.strategy.start(self.horizon, own)))
+            player = self.strategy.start(self.horizon, self.begun.over(range(run, run + 1)))
+            self.objects.append(_Object(self.role, self.strategy, apart(self.strategy, player)))
         self._enter()
 
     def _enter(self) -> None:
@@ -104,7 +110,34 @@ class PlainPart(Forecaster):
         self._enter()
 
 
-def certified(player: PlainPart) -> dict[str, Floats]:
+class ForecasterPart(_Part, Forecaster):
+    """A forecaster in plain Python as a part of another."""
+
+    def __init__(self, strategy: Any, player: Any, horizon: int, stream: Stream) -> None:
+        most, kinds = count("atoms", getattr(player, "atoms", ATOMS)), enumerate(sorted(strategy.needs), 1)
+        say, learn, *_ = plain_steps()
+        super().__init__(
+            say, learn, [0.0], [most], size=most, note=1 + len(strategy.needs), needs={0: ASKED_AT, **dict(kinds)},
+            certificates=certified if strategy.certifies else None,
+        )  # fmt: skip
+        self._of("forecaster", strategy, player, horizon, stream)
+
+
+class NaturePart(_Part, Nature):
+    """A nature in plain Python as a part of another."""
+
+    def __init__(self, strategy: Any, player: Any, horizon: int, stream: Stream) -> None:
+        _, learn, move, reveal = plain_steps()
+        kinds = dict(enumerate(sorted(strategy.reveals), 1))
+        hears = strategy.sight >= Sight.HISTORY and hasattr(player, "update")
+        super().__init__(
+            move, [0.0], sight=strategy.sight, hear=learn if hears else None, reveal=reveal if kinds else None,
+            reveals=kinds, times=[0], streams_of=getattr(player, "streams_of", None), note=1 + len(kinds),
+        )  # fmt: skip
+        self._of("nature", strategy, player, horizon, stream)
+
+
+def certified(player: ForecasterPart) -> dict[str, Floats]:
     """The totals that the objects certify, name → (runs,)."""
     said = [each.seat.player.certificates() for each in player.objects]
     return {name: np.array([float(each[name]) for each in said]) for name in said[0]}
@@ -116,6 +149,14 @@ def _say(key: int, number: int, noted: Floats, values: Floats, weights: Floats, 
 
 def _learn(key: int, number: int, forecast: float, outcome: int) -> None:
     PLAYING[key].learn(number, forecast, outcome)
+
+
+def _move(key: int, number: int, noted: Floats, values: Floats, weights: Floats, forecast: float) -> float:
+    return PLAYING[key].move(number, noted, values, weights, forecast)
+
+
+def _reveal(key: int, number: int, noted: Floats) -> None:
+    PLAYING[key].reveal(number, noted)
 
 
 @cache
@@ -134,4 +175,18 @@ def plain_steps() -> Any:
             _learn(key, number, forecast, outcome)
         return 0
 
-    return njit(SAY, error_model="numpy")(say), njit(LEARN, error_model="numpy")(learn)
+    def move(run: Run, size: int, forecast: float, number: int) -> float:
+        key, noted, (values, weights) = int(state(run)[0]), note(run), law(run)
+        values, weights = values[:size], weights[:size]
+        with objmode(q="float64"):
+            q = _move(key, number, noted, values, weights, forecast)
+        return q
+
+    def reveal(run: Run, number: int) -> int:
+        key, noted = int(state(run)[0]), note(run)
+        with objmode():
+            _reveal(key, number, noted)
+        return 0
+
+    steps = (SAY, say), (LEARN, learn), (MOVE, move), (REVEAL, reveal)
+    return [njit(signature, error_model="numpy")(step) for signature, step in steps]

@@ -143,6 +143,7 @@ class CompiledNature(Compiled):
         p = self.player
         if self.kept:
             q.hidden = np.zeros(self.kept)
+            q.hidden[p.times] = q.time
         if p.reveal is not None:
             self.look(1)
             if self.call("reveal", q.hidden, q.number) < 0:
@@ -290,10 +291,14 @@ class PlainNature(Plain):
         self.shown, self.hears = not takes(player.probability, 0), update is not None
         self.kept = update is not None and not takes(update, 2)
 
-    def reveal(self, q: Question) -> None:
-        """Reveals the context of a question."""
+    def show(self, q: Question) -> None:
+        """Makes the round that it is shown, where it takes one."""
         if self.kinds or self.shown or self.kept:
             q.hidden = Round(self.name, q.number, q.time, sight=self.sight)
+
+    def reveal(self, q: Question) -> None:
+        """Reveals the context of a question."""
+        self.show(q)
         if not self.kinds:
             return
         said = self.player.context(q.hidden)

@@ -1,9 +1,9 @@
 """A compiled strategy is a few functions of its run, written as plain Python and compiled once by numba.
 
-How to write one. A class has `begin(horizon, stream)`, which makes the player from steps and from the numbers with
+How to write one. A class has `start(horizon, stream)`, which makes the player from steps and from the numbers with
 which a run begins::
 
-    def begin(self, horizon: int, stream: Stream) -> Forecaster:
+    def start(self, horizon: int, stream: Stream) -> Forecaster:
         m = self.steps_at(horizon)
         return Forecaster(hedge, learn_bias, state=[0.0] * (m + 2), shared=[m], size=2, grid=grid_of(m))
 
@@ -242,7 +242,10 @@ class Forecaster(Player):
 
 
 class Nature(Player):
-    """A nature made of steps. `streams_of`: (first, last) ↦ the streams of these questions."""
+    """A nature made of steps. `streams_of`: (first, last) ↦ the streams of these questions.
+
+    `times` are the places of its note at which it finds the time of the question.
+    """
 
     def __init__(
         self,
@@ -254,6 +257,7 @@ class Nature(Player):
         hear: Callable[..., Any] | None = None,
         reveal: Callable[..., Any] | None = None,
         reveals: Mapping[int, str] | None = None,
+        times: Sequence[int] = (),
         by_side: bool = False,
         streams_of: Callable[[int, int], Any] | None = None,
         **memory: Any,
@@ -267,7 +271,7 @@ class Nature(Player):
         )
         self.hear = None if hear is None else compiled(LEARN, hear)
         self.reveal = None if reveal is None else compiled(REVEAL, reveal)
-        self.streams_of = streams_of
+        self.streams_of, self.times = streams_of, list(times)
         if hear is not None and sight < Sight.HISTORY:
             raise InvalidParameter(f"sight = {sight!r} with a step `hear`; expected HISTORY or more")
         if (reveal is None) is not (not self.reveals):

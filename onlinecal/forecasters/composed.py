@@ -91,7 +91,7 @@ class Doubling(OfOthers):
         players: list[steps.Forecaster] = []
         end, length = 0, self.first
         while not players or end < horizon:
-            players.append(begin_part(self.of, length, stream.child(f"epoch of {length}")))
+            players.append(begin_part("forecaster", self.of, length, stream.child(f"epoch of {length}")))
             end, length = end + length, 2 * length
         return Epochs(players, self.first)
 
@@ -185,7 +185,7 @@ class Rounded(OfOthers, OnGrid):
         return some([depends_on_horizon(self.m), self.of.needs_horizon])
 
     def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
-        player, m = begin_part(self.of, horizon, stream), self.steps_at(horizon)
+        player, m = begin_part("forecaster", self.of, horizon, stream), self.steps_at(horizon)
         how = ("nearest", "random", "down").index(self.how)
         ((say_one,), (learn_one,)), numbers, of_parts = joined([player], player.size)
         say, learn = rounded_steps(say_one, learn_one)

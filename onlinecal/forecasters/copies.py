@@ -47,7 +47,7 @@ def adds_up(column: Column) -> bool:
 
 def begun_copy(of: Forecaster, horizon: int, stream: Stream, *names: str) -> steps.Forecaster:
     """A copy with a stream of these names."""
-    return begin_part(of, horizon, stream.child(*names))
+    return begin_part("forecaster", of, horizon, stream.child(*names))
 
 
 class OfCopies(OfOthers):

@@ -31,7 +31,9 @@ class OfExperts(OfOthers):
 
     def _begun(self, horizon: int, stream: Stream) -> list[Any]:
         # Streams of their own: players read the numbers of theirs by index, from the first on.
-        return [begin_part(of, horizon, stream.child(f"expert {k}")) for k, of in enumerate(self.of)]
+        return [
+            begin_part("forecaster", of, horizon, stream.child(f"expert {k}")) for k, of in enumerate(self.of)
+        ]
 
 
 @kernel

@@ -16,7 +16,7 @@ from onlinecal.core.strategy import some, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.engine2 import steps
 from onlinecal.engine2.loop import hear_nothing, say_nothing
-from onlinecal.engine2.start import begin
+from onlinecal.engine2.parts import begin_part
 from onlinecal.engine2.steps import LEARN, REVEAL, Run, compiled, inner, kernel, note, one_of, shared
 from onlinecal.natures.base import Nature, OfNatures, check_weights
 
@@ -28,7 +28,7 @@ def start_part(whose: str, name: str, of: Nature, rounds: int, horizon: int, str
             f"{whose}: {rounds} of {horizon} rounds fall to {name} = {strategy_name(of)}, which has {of.length}; "
             "expected at most that"
         )
-    return begin("nature", of, max(rounds, 1), stream)
+    return begin_part("nature", of, max(rounds, 1), stream)
 
 
 #: the note where each round is that of one part: the part, and its number of the round. Then come the kinds of context
@@ -55,6 +55,7 @@ def one_at_a_time(
         hear=hear if any(part.hear is not None for part in parts) else None,
         reveal=reveal if reveals else None,
         reveals=reveals,
+        times=sorted({first + place for part in parts for place in part.times}),
         note=first + max(part.note for part in parts),
         parts=parts,
         **more,
@@ -151,7 +152,8 @@ class Mixture(OfNatures):
 
     def start(self, horizon: int, stream: Stream) -> steps.Nature:
         players = [
-            begin("nature", part, horizon, stream.child(f"part {i}")) for i, part in enumerate(self.natures)
+            begin_part("nature", part, horizon, stream.child(f"part {i}"))
+            for i, part in enumerate(self.natures)
         ]
         own = [steps_of(player) for player in players]
         each = list(dict.fromkeys(own))
@@ -162,6 +164,7 @@ class Mixture(OfNatures):
         return steps.Nature(
             move, shared=[len(players), *weights / weights.sum(), *map(each.index, own), *notes[:-1]],
             sight=self.sight, hear=hear if hears else None, note=int(notes[-1]), parts=players,
+            times=[int(notes[k]) + place for k, player in enumerate(players) for place in player.times],
         )  # fmt: skip
 
 

@@ -269,11 +269,11 @@ def test_as_many_copies_begin_as_questions_are_open_at_once(delay, most):
 
 def test_a_game_whose_events_were_listed_and_not_played_is_over():
     class Once(f.Constant):
-        def begin(self, horizon, stream):
+        def start(self, horizon, stream):
             begun.append(self)
             if len(begun) == 3:
                 raise InvalidParameter("no third copy")
-            return super().begin(horizon, stream)
+            return super().start(horizon, stream)
 
     begun = []
     game = game_of(f.Delayed(Once()), n.Drift(), 20, schedule=Schedule(delays=Constant(2.5)))

@@ -35,9 +35,6 @@ class Remembering(Nature):
     sight = Sight.HISTORY
 
     def start(self, horizon, stream):
-        raise NotImplementedError
-
-    def begin(self, horizon, stream):
         return steps.Nature(
             ask, [0.0], sight=self.sight, hear=remember, grows=lambda coming: 1 + coming.asked
         )
