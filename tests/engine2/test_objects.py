@@ -1,4 +1,4 @@
-"""Objects in plain Python as players: numbers of every kind, what they see and keep, failures by round and run."""
+"""Objects in plain Python as players: numbers of every kind, what they see and keep, and what is named of a failure."""
 
 import gc
 import math

@@ -12,7 +12,7 @@ import pytest
 
 from onlinecal import forecasters as f
 from onlinecal import natures as n
-from onlinecal.core.errors import InvalidForecast
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.engine2 import game as module
 from onlinecal.engine2.game import Game
 from onlinecal.engine2.law import brief as shown

@@ -111,6 +111,8 @@ def test_a_game_is_the_same_in_all_ways(mine, theirs, name, monkeypatch):
     defined.advance(T)
     assert came_to(defined) == expected
 
+    at_once = Game(mine, theirs, **given)
+    assert at_once.compiled
     at_once.advance(T)
     assert came_to(at_once) == expected
 

@@ -1,6 +1,6 @@
 """Numbers of all strategies, measures and accounts are those on record."""
 
-from onlinecal.decision_makers.responses import RESPONSES
+from onlinecal.decisions.responses import RESPONSES
 
 from onlinecal.forecasters import FORECASTERS, Constant
 from onlinecal.measures import MEASURES
