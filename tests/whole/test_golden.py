@@ -1,7 +1,6 @@
 """Numbers of all strategies, measures and accounts are those on record."""
 
 from onlinecal.decisions.responses import RESPONSES
-
 from onlinecal.forecasters import FORECASTERS, Constant
 from onlinecal.measures import MEASURES
 from onlinecal.natures import NATURES
