@@ -164,7 +164,9 @@ def shared_bytes(role: str, forecaster: Forecaster, nature: Nature, seed: int, s
     own = [sys.modules[name] for name in own_modules(module) if name in sys.modules]
     own = [each for each in own if each.__name__.partition(".")[0] != "onlinecal"]
     game = Game(forecaster, nature, horizon=SMALL + 2 * span, runs=range(1), seed=seed)
-    sizes = []
+    player, sizes = getattr(game, role), list[int]()
+    if isinstance(player, Player) and not player.in_python:
+        return 0  # Its numbers are those of the run.
     for each in own:
         cloudpickle.register_pickle_by_value(each)
     try:
