@@ -64,7 +64,7 @@ class Bettors:
 @kernel
 def cell_of(edges, p):
     """The cell [a, b) that holds p; the last one is closed."""
-    return min(np.searchsorted(edges, p, "right"), len(edges) - 1) - 1
+    return min(np.searchsorted(edges, p, side="right"), len(edges) - 1) - 1
 
 
 @kernel

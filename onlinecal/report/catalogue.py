@@ -135,8 +135,8 @@ def _facts(kind: str, thing: Any) -> dict[str, str]:
     if isinstance(spec, World):
         loop = "simpy"
     elif not needed:
-        player = start(kind.removesuffix("s"), spec, 1000, range(1), 0)
-        loop = "compiled steps" if isinstance(player, Player) else "plain Python"
+        compiled = isinstance(start(kind.removesuffix("s"), spec, 1000, range(1), 0), Player)
+        loop = "compiled steps" if compiled else "plain Python"
     return {name: said(getattr(spec, name, None)) for name in names} | {"loop": loop}
 
 
