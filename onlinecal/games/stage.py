@@ -1,4 +1,4 @@
-"""One round of the game: the matrix game of a state, and the values of all states from those with a round fewer left.
+"""One round: the matrix game of a state, and the values of all states from those of the next round.
 
 Let a_i and b_i be the values after y = 0 and y = 1 at point i. The forecaster's best law mixes at most two points, on
 either side of a = b. The value is max over q of min_i (1 − q) a_i + q b_i. The kernel walks from one pair of lines to

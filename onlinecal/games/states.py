@@ -1,9 +1,10 @@
-"""The states of a game: at each point of the grid a code, for its bias, or for its rounds and outcomes.
+"""The states of a game: at each grid point a code, for its bias, or for its rounds and outcomes.
 
-A letter of a point is a code that it can have. It costs the least number of rounds that lead to it. Where a round can
-be lost without a trace (played at 0 with y = 0), the states after t rounds are the words whose letters cost at most t
-together. Where codes count rounds, these cost t. Words stand in the order of their letters, without holes: the place
-of a word is a sum of numbers from tables.
+A letter of a point is a code that it can have. It costs the least number of rounds that lead to it. Mostly a round can
+be lost without a trace (played at 0 with y = 0). Then the states after t rounds are the words with letters that cost at
+most t together. Where codes count rounds, they cost t together.
+
+Words stand in the order of their letters, without holes. The place of a word is a sum of numbers from tables.
 """
 
 import math
@@ -112,18 +113,21 @@ class Biases:
         found: Ints = self._letters(point, left)[2][np.clip(codes, low, high) - low]
         return found
 
+    def after(self, point: Any, code: Any, outcome: Any) -> Any:
+        """The codes after one round more at the point."""
+        return code + (self.m * outcome - point)
+
     def moved(self, point: int, left: int, code: Ints) -> tuple[Ints, Floats]:
         """(2, K) each: the codes after the point is played, with outcome 0 and 1, and the gain of the total."""
-        step = np.array([[-point], [self.m - point]])
-        after = code + step
+        after = np.stack([self.after(point, code, y) for y in (0, 1)])
         shift = (np.abs(after) - np.abs(code)) / self.m if self.separate else np.zeros(after.shape)
         if self.charged is not None:
             beyond = np.abs(after) > self.most
             return np.where(beyond, code, after), np.where(beyond, self.charged[point][:, None], shift)
         if self.separate:
             low, high = self._settled(point, left)
-            above, below = code >= high, (code <= low) & (code < high)
-            shift = np.where(above, step / self.m, np.where(below, -step / self.m, shift))
+            above, below, move = code >= high, (code <= low) & (code < high), (after - code) / self.m
+            shift = np.where(above, move, np.where(below, -move, shift))
             after = np.where(above, np.maximum(after, code), np.where(below, np.minimum(after, code), after))
         return after, shift
 
@@ -136,7 +140,7 @@ class Biases:
         return codes / self.m
 
     def code_of(self, point: int, rounds: int, ones: int) -> int:
-        """The code of a point that was played so often, and of so many outcomes 1."""
+        """The code of a point after these rounds, with these outcomes 1."""
         return self.m * ones - point * rounds
 
     def rounds(self, point: int, code: int) -> int:
@@ -148,7 +152,7 @@ class Biases:
 
 @dataclass(eq=False)
 class Counts:
-    """Codes are n(n + 1)/2 + s, of n rounds at a point and s outcomes 1; methods as of `Biases`."""
+    """Codes are n(n + 1)/2 + s, of n rounds at a point with s outcomes 1; methods as of `Biases`."""
 
     m: int
     horizon: int
@@ -158,37 +162,36 @@ class Counts:
     def __post_init__(self) -> None:
         self.points = tuple(range(self.m + 1))
 
-    @cached_property
-    def _of(self) -> tuple[Ints, Ints]:
-        """n and s by code."""
-        return np.tril_indices(self.horizon + 1)
-
     def tables(self) -> float:
         return 8.0 * (self.m + 1) * (self.horizon + 1) * (self.horizon + 2) / 2.0
 
     def letters(self, point: int, left: int) -> tuple[Ints, Ints]:
         played = self.horizon - left
         codes = np.arange((played + 1) * (played + 2) // 2)
-        return self._of[0][codes], codes
+        return self.rounds(point, codes), codes
 
     def at(self, point: int, left: int, codes: Any) -> Any:
         return codes
 
+    def after(self, point: Any, code: Any, outcome: Any) -> Any:
+        return code + self.rounds(point, code) + 1 + outcome
+
     def moved(self, point: int, left: int, code: Ints) -> tuple[Ints, Floats]:
-        after = code + self._of[0][code] + 1
-        return np.stack([after, after + 1]), np.zeros((2, len(code)))
+        return np.stack([self.after(point, code, y) for y in (0, 1)]), np.zeros((2, len(code)))
 
     def mirrored(self, code: Ints) -> Ints:
-        return code + self._of[0][code] - 2 * self._of[1][code]
+        rounds, ones = self.given(code).T
+        return code + rounds - 2 * ones
 
     def given(self, codes: Ints) -> Ints:
-        return np.stack([of[codes] for of in self._of], axis=-1)
+        rounds = self.rounds(0, codes)
+        return np.stack([rounds, codes - rounds * (rounds + 1) // 2], axis=-1)
 
     def code_of(self, point: int, rounds: int, ones: int) -> int:
         return rounds * (rounds + 1) // 2 + ones
 
-    def rounds(self, point: int, code: int) -> int:
-        return int(self._of[0][code])
+    def rounds(self, point: Any, code: Any) -> Any:
+        return np.floor((np.sqrt(8.0 * code + 1.0) - 1.0) / 2.0).astype(np.int64)
 
 
 Alphabet = Biases | Counts

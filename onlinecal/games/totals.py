@@ -56,7 +56,9 @@ def alphabet_for(measure: Measure, m: int, horizon: int) -> Alphabet:
 
 
 def totals(measure: Measure, grid: Floats, ends: NDArray[Any]) -> tuple[Floats, float]:
-    """T·μ for each row of ends, and a bound on its error."""
+    """T·μ of ends, (N, points) biases or (N, points, 2) rounds and outcomes 1, and a bound on the error."""
+    if ends.ndim == 3 and of_biases(measure):
+        ends = ends[..., 1] - ends[..., 0] * grid
     if ends.ndim == 2:
         gamma = JointDistribution.from_counts(grid, np.ones(len(grid)), np.zeros(len(grid)))
         assert measure.sampling is not None

@@ -30,7 +30,7 @@ def expectation(forecaster, nature, horizon):
 
 
 def _after(forecaster, nature, horizon, history):
-    """(forecast, weight, q) of the round after a history; nature is asked anew for each forecast."""
+    """(forecast, weight, q) of the round after a history; nature is asked for each forecast by itself."""
     found = []
     for value, weight in _asked(forecaster, nature, horizon, history)[0].law:
         question, theirs = _asked(forecaster, nature, horizon, history)

@@ -10,7 +10,7 @@ from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.games import Solution, solve
 from onlinecal.games import solving as solver
 from onlinecal.games.rational import rational_value
-from onlinecal.games.states import Biases, Counts
+from onlinecal.games.states import Biases, Counts, how_many, numbered, place, words_between
 from onlinecal.games.totals import of_biases, totals
 from onlinecal.measures import MEASURES
 from tests.games.recursion import dual_value, total, value_by_programs, value_of_deterministic_policies
@@ -110,6 +110,32 @@ def test_letters_for_several_biases_lose_nothing(monkeypatch, m, horizon):
         plain = solve(m, horizon)
         assert plain.states > merged.states
         assert plain.value == pytest.approx(merged.value, abs=1e-11)
+
+
+@pytest.mark.parametrize(
+    "alphabet", [Biases(3, 6, True), Biases(2, 6, False), Biases(4, 6, True, 5), Counts(2, 6)], ids=repr
+)
+def test_states_are_what_rounds_lead_to_each_at_a_place_of_its_own(alphabet):
+    reached = {(0,) * (alphabet.m + 1)}
+    for played in range(alphabet.horizon + 1):
+        left = alphabet.horizon - played
+        its = numbered(alphabet, left)
+        rows = words_between(0, its.number, its)
+        assert [place(row, its) for row in rows] == list(range(its.number))
+        assert its.number == how_many(alphabet, left)
+        codes = [
+            alphabet.letters(point, left)[1][row] for point, row in zip(alphabet.points, rows.T, strict=True)
+        ]
+        expected = {
+            tuple(int(alphabet.at(point, left, state[point])) for point in alphabet.points)
+            for state in reached
+        }
+        assert {*map(tuple, rows.tolist())} == expected
+        assert len({*zip(*(code.tolist() for code in codes), strict=True)}) == its.number
+        reached = {
+            (*state[:i], int(alphabet.after(i, state[i], y)), *state[i + 1 :])
+            for state in reached for i in range(alphabet.m + 1) for y in (0, 1)
+        }  # fmt: skip
 
 
 def test_merging_more_would(monkeypatch):
