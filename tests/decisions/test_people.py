@@ -212,20 +212,32 @@ def test_who_leaves_at_once_never_acts(forecaster, seed):
         assert accounts.read()[2:, :, 0].all()
 
 
-def test_many_decision_makers_on_a_large_grid_get_smaller_batches_or_a_message(batches, monkeypatch):
-    """Every stretch has counts of its own: 16 bytes a point, and as much for what was before it."""
-    monkeypatch.setattr("onlinecal.study.run.ROOM", 2**26)
-    monkeypatch.setattr("onlinecal.engine2.memory.free_memory", lambda: 2.0**29)
-    who = [{"task": "umbrella", "join": 0.5 + i, "label": str(i)} for i in range(300)]
+@pytest.mark.parametrize("delays", [0, 5])
+def test_a_stay_of_no_time_and_a_join_after_all_have_left_are_no_error(delays, seed):
+    """Random times may be so: a geometric stay is 0 with probability 1/2 here, and 40 joins at once go on after 20."""
+    group = {
+        "task": "umbrella", "count": 40, "leave": 20.0, "arrivals": {"name": "poisson", "rate": 1},
+        "stay": {"name": "geometric", "mean": 1},
+    }  # fmt: skip
+    everybody = People.of(group, seed).each
+    empty = np.array([t.leave == t.join for t in everybody])
+    assert empty.any()  # all 40 have a stay of 1 or more and join before 20 with a probability below 1e-9
+    assert all(t.join <= t.leave <= max(t.join, 20.0) for t in everybody)
+    for forecaster in (oc.forecasters.ForecastHedging(), oc.forecasters.EmpiricalMean()):
+        options = {"horizon": 100, "runs": 2, "seed": seed, "delays": delays}
+        people = oc.play(forecaster, "drift", decision_makers=group, **options).cells[0].people
+        for entry in people.entries.values():
+            assert not entry[:, empty].any()
+        assert not people.cdl[empty].any()
 
 
-    with pytest.raises(InvalidParameter, match=r"1 run\(s\) .* with 301 tables of 100001 counts.* expected fewer"):
-        play(10**5)
-    batches.clear()
-    small = play(1000)
-    assert max(size for size, _ in batches) * 32 * 301 * 1000 <= 2**26
-    monkeypatch.undo()
-    assert small.cells == play(1000).cells
+def test_nobody_leaves_before_joining():
+    with pytest.raises(
+        InvalidParameter, match="'umbrella' leaves at 3 and joins at 5; expected leave at join"
+    ):
+        Person(oc.tasks.umbrella(), 5, 3)
+    with pytest.raises(InvalidParameter, match="join from 5 on and leave at 3; expected to join before"):
+        People.of({"task": "umbrella", "join": 5, "leave": 3}, 0)
 
 
 # -------------------------------------------------------------------- in studies
