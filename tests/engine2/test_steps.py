@@ -269,6 +269,7 @@ def test_a_step_is_compiled_again_once_a_helper_has_changed(tmp_path, monkeypatc
             old.unlink()
         spec = importlib.util.spec_from_file_location("kept_step", tmp_path / "kept_step.py")
         made = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "kept_step", made)
         spec.loader.exec_module(made)
         step = compiled(int64(RowPointer(stamp), int64), made.say)
         return sum(step.stats.cache_hits.values())

@@ -80,8 +80,7 @@ def test_what_was_edited_is_played_anew_and_nothing_else(folder):
     assert len(runs(results).keys() & before) == 2
     as_written = oc.play(oc.forecasters.Constant(0.25), "drift", horizon=[20, 40], runs=2, measures="ece")
     assert (read(results).curve("ece", "Same").totals == as_written.curve("ece").totals).all()
-    # Neither a comment nor a label is content; two labels share what was played.
-    edit(folder / "own.py", "import helper", "import helper  # which says what")
+    # A label is not content; two labels share what was played.
     edit(folder / "s.toml", '"constant"', '"constant"\nlabel = "half"\n[[forecasters]]\nname = "constant"')
     assert again() == ""
     assert read(results).forecasters == ["Same", "half", "constant"]
