@@ -62,9 +62,13 @@ def path_of(room: str, name: str) -> str:
         # A tool that reads the source without running it is wrong about these. It takes one kind for another name of
         # a function, without a docstring, one for the file of that name.
         return f"{thing.__module__}.{own}"
-    above = {"onlinecal": "onlinecal", "witnesses": "onlinecal.measures.witnesses"}.get(
-        room, f"onlinecal.{room}"
-    )
+    # `exact` is another name of its module, which such a tool does not see either.
+    others = {
+        "onlinecal": "onlinecal",
+        "witnesses": "onlinecal.measures.witnesses",
+        "exact": "onlinecal.games",
+    }
+    above = others.get(room, f"onlinecal.{room}")
     return f"{above}.{name}"
 
 
