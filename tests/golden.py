@@ -2,7 +2,7 @@
 
 They are in ``golden.json``, a line each. Those of games were made by an engine that this one has replaced. The test in
 tests/whole/test_golden.py fails where a number has become another. If that is meant, raise the `version` of what has
-changed, as results are kept under it, and delete its lines. Then, as after something was added,
+changed, and delete its lines: results are kept under it. Then, as after something was added,
 
     python -m tests.golden
 

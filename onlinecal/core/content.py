@@ -1,8 +1,8 @@
 """The content of what is played, as plain data: parameters, versions of built-in code, the source of other code.
 
 Two things of the same content give the same numbers. The source of users' code is a digest of files: of its module
-and those of the same folder that this imports; of an installed package, of all its files. Files that are read do not
-count.
+and those of the same folder that this imports. An installed package has one of all its files. Files that are read do
+not count.
 """
 
 import copyreg

@@ -24,7 +24,7 @@ FORECASTERS = ForecastHedging(), EmpiricalMean()
 
 @pytest.mark.parametrize(("nature", "forecaster"), some_fast(4, zip(NESTED, cycle(FORECASTERS))), ids=str)
 def test_parts_of_parts_play_the_same_in_both_ways(nature, forecaster):
-    """That they play as their rules say is in tests/natures, and their numbers of before are in tests/golden.json."""
+    """Rules are tested in tests/natures. Numbers of before are in tests/golden.json."""
     for schedule in SCHEDULES:
         given = {"horizon": T, "runs": range(3), "seed": 4, "schedule": schedule}
         defined, game = (Game(forecaster, nature, **given) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Objects in plain Python as players: numbers of every kind, what they see and keep, and what is named of a failure."""
+"""Objects in plain Python as players: their numbers, what they see and keep, and how failures are named."""
 
 import gc
 import math

@@ -52,7 +52,7 @@ def played(forecaster, schedule):
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda each: each.label)
 @pytest.mark.parametrize("cls", [Mean, Numbered])
 def test_records_play_as_the_plain_class(cls, schedule, monkeypatch):
-    """What a plain class plays is beside plain Python in test_game.py."""
+    """Plain classes stand beside plain Python in test_game.py."""
     plain = played(cls, schedule)
     monkeypatch.setattr(cls, "oc_compiled", True, raising=False)
     game = played(cls, schedule)

@@ -1,4 +1,4 @@
-"""Every pair comes to the same in all ways: by the loop and in plain Python, paused, pickled, by hand, in threads.
+"""Every pair comes to the same in all ways: by the loop, in Python, paused, pickled, by hand, in threads.
 
 The parameters of strategies are in tests/examples.py. That the numbers are those of before is in tests/golden.py.
 """
