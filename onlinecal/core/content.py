@@ -1,7 +1,7 @@
 """The content of what is played, as plain data: parameters, versions of built-in code, the source of other code.
 
-Two things of the same content give the same numbers. The source of users' code is a digest of files: of its module
-and those of the same folder that this imports. An installed package has one of all its files. Files that are read do
+Two things of the same content give the same numbers. The source of users' code is a digest of its module's file, and
+of those of the same folder that this imports. An installed package has one of all its files. Files that are read do
 not count.
 """
 

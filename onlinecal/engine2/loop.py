@@ -41,8 +41,8 @@ QUESTION = 5
 #: those that are asked, and how many were before.
 Questions, QUESTIONS = _record("Questions", events=int64[::1], parts=int32[::1], times=F1, asked=int64)
 #: the rules: atoms of a law at most, and what nature sees. Then: whether the forecaster draws, and whether it tells the
-#: side. Then: whether nature hears, whether there are notes, whether there is context. Then: from where in nature's note
-#: to where in the forecaster's context goes (from −1: the time). Then: the places in nature's note that are logged, and
+#: side. Then: whether nature hears, whether there are notes, whether there is context. From where in nature's note to
+#: where in the forecaster's context goes (from −1: the time). Then: the places in nature's note that are logged, and
 #: those of the time.
 Rules, RULES = _record(
     "Rules", size=int64, sees=int64, draws=boolean, sides=boolean, hears=boolean, noted=boolean, shown=boolean,
