@@ -26,13 +26,14 @@ from onlinecal.core.validation import count, integer
 from onlinecal.engine.horizon import check_horizon, check_runs, check_time
 from onlinecal.engine2 import loop
 from onlinecal.engine2.events import Events, Listed
+from onlinecal.engine2.faults import Stops, stopped_by
 from onlinecal.engine2.history import history_of, wider
-from onlinecal.engine2.law import Unplayable, brief, failed, summed
+from onlinecal.engine2.law import brief, summed
 from onlinecal.engine2.memory import check_history, check_players, parts_of
 from onlinecal.engine2.play import Play, Stopped
 from onlinecal.engine2.play import Question as InRun
 from onlinecal.engine2.result import Result
-from onlinecal.engine2.run import ATOMS, VALUES, WEIGHTS, lay, make_rows, shared_width, width
+from onlinecal.engine2.run import lay, make_rows, point_to_law, shared_width, width
 from onlinecal.engine2.seats import seat
 from onlinecal.engine2.start import check_pair, start
 from onlinecal.engine2.steps import ASKED_AT, Coming, Player
@@ -169,7 +170,7 @@ class Game(Result):
         block = min(MOST, max(LEAST, SEGMENT // len(self.runs)))
         while self.asked < until:
             last = min(until, self.asked + block)
-            with _Stops(self, begun=True):
+            with Stops(self, begun=True):
                 if self.in_python:
                     for play in self.plays:
                         play.play(last)
@@ -185,7 +186,7 @@ class Game(Result):
         The forecaster commits itself, nature moves, forecast and outcome are drawn.
         """
         number, at = self._next(time)
-        with _Stops(self, begun=True):
+        with Stops(self, begun=True):
             open = self.events.open + len(self._open) + 1
             self._make_room(number, open)
             each = [play.ask(number, at) for play in self.plays]
@@ -219,7 +220,7 @@ class Game(Result):
             for q, y in zip(question.each, np.broadcast_to(told, len(self.runs)).tolist(), strict=True):
                 q.outcome = int(y)
         del self._open[question.number]
-        with _Stops(self, begun=True):
+        with Stops(self, begun=True):
             for play, q in zip(self.plays, question.each, strict=True):
                 play.resolve(q, question.time if time is None else float(time))
 
@@ -229,7 +230,7 @@ class Game(Result):
         The game stays as it is; an object in plain Python is asked once more.
         """
         number, at = self._next(None)
-        with _Stops(self, begun=False):
+        with Stops(self, begun=False):
             self._make_room(number, self.events.open + len(self._open) + 1)
             found = [play.look(number, at) for play in self.plays]
         return [summed(*zip(*law, strict=True)) for law in found]
@@ -282,37 +283,12 @@ class Game(Result):
                 called = self.tables[run, loop.CALLED]
                 raise Stopped(bool(called > 0), int(abs(called)), said, run) from said
             if said[0] != loop.FINE:
-                raise self._fault(*said)
+                raise stopped_by(self.forecaster, self._rules().draws, *said)
         self.history.take(listed.names, lent)
         if self.transcripts is not None:
             self.transcripts.take()
         self.asked += rounds
         return rounds
-
-    def _fault(self, fault: int, run: int, number: int, value: float) -> Stopped:
-        """Says how a player stopped a run."""
-        mine, size = self.forecaster, int(value) if math.isfinite(value) else 0
-        if fault == loop.BAD_SIZE:
-            refusal = mine.refusal if size == 0 and mine.refusal else None
-            error = Unplayable(*(refusal or (f"stated a law of {size} atoms", f"1 to {mine.size}")))
-        elif fault == loop.BAD_LAW:
-            row = mine.rows[run]
-            values, weights = (row[at : at + size] for at in row.view(np.int64)[[VALUES, WEIGHTS]].tolist())
-            what = f"stated the forecasts {brief(values)} with weights {brief(weights)}"
-            if mine.draw is not None and self._rules().draws:
-                what = f"drew the forecast {brief(value)}"
-            error = Unplayable(what, "values in [0, 1] and weights ≥ 0 that sum to 1")
-            if math.isnan(value) and mine.refusal:  # a step `draw` that refuses
-                error = Unplayable(*mine.refusal)
-        elif fault == loop.OFF_GRID:
-            error = Unplayable(f"stated the forecast {value!r}", "a point of its grid")
-        elif fault == loop.BAD_Q:
-            error = Unplayable(f"stated q = {brief(value)}", "a probability in [0, 1]")
-        elif fault == loop.BAD_CONTEXT:
-            error = Unplayable("revealed nothing", "its context")
-        else:
-            error = Unplayable("refused a round that it had played", "to be told it")
-        return Stopped(fault in loop.OF_FORECASTER, number, error, run)
 
     def _make_room(self, asked: int, open: int) -> None:
         """Makes both players fit for what comes, and lays them out where that needs more room."""
@@ -445,42 +421,6 @@ class Game(Result):
         if state["_plays"] is not None:
             for play, (asked, waiting) in zip(self.plays, state["_plays"], strict=True):
                 play.asked, play.waiting = asked, waiting
-
-
-class _Stops:
-    """Makes an error that stops a game name the player. The game is over if the rounds had `begun`."""
-
-    def __init__(self, game: Game, begun: bool) -> None:
-        self.game, self.begun = game, begun
-
-    def __enter__(self) -> None:
-        self.game._stopped = (
-            "a player asks for a round of the game in which it is asked; expected a game of its own"
-        )
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        game = self.game
-        game._stopped = ""
-        if error is None:
-            return
-        if isinstance(error, MemoryError):
-            error = Stopped(True, game.asked + 1, error)
-        if isinstance(error, Stopped):
-            role, name = ("forecaster", game.names[0]) if error.forecaster else ("nature", game.names[1])
-            said = failed(error.fault, f"{role} {name!r}", error.number, game.runs, error.run)
-            # Some runs have played on, others not; nothing more can be asked of this game.
-            game._stopped = str(said) if self.begun else ""
-            raise said from error.fault
-        interrupted = f"a round after round {game.asked} was interrupted"
-        game._stopped = (in_one_line(error, str) or interrupted) if self.begun else ""
-
-
-def point_to_law(rows: Floats, mine_from: int) -> None:
-    """Has natures at the beginning of these rows read the law in the rows of the forecasters behind."""
-    heads = rows.view(np.int64)
-    for place in (VALUES, WEIGHTS):
-        heads[:, place] = mine_from + heads[:, mine_from + place]
-    heads[:, ATOMS] = heads[:, mine_from + ATOMS]
 
 
 def _in_threads(play: Callable[[int, int], Any], runs: int, threads: int) -> list[Any]:

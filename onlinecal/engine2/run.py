@@ -206,3 +206,11 @@ def lay(player: Any, rows: Floats, open: int, atoms: int, common: Floats, far: i
     player.state, player.laid = rows[:, HEADER:parts], True
     player.generators = rows[:, GENERATOR:HEADER]
     return common
+
+
+def point_to_law(rows: Floats, mine_from: int) -> None:
+    """Has natures at the beginning of these rows read the law in the rows of the forecasters behind."""
+    heads = rows.view(np.int64)
+    for place in (VALUES, WEIGHTS):
+        heads[:, place] = mine_from + heads[:, mine_from + place]
+    heads[:, ATOMS] = heads[:, mine_from + ATOMS]

@@ -51,7 +51,7 @@ def caller(signature: Any, step: Any) -> Any:
 
 
 def lay_alone(player: Player, atoms: int) -> None:
-    """Lays a player into rows of its own, with room for its notes, or one, and the atoms of a law."""
+    """Lays a player into rows of its own, with room for its notes and the atoms of a law."""
     open = max(1, player.notes.shape[1] // max(1, player.note))
     rows, common = make_rows(len(player.state), width(player, open, atoms), shared_width(player))
     lay(player, rows, open, atoms, common, rows.size)

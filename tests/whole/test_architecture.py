@@ -19,7 +19,7 @@ ROOMS = [*re.findall(r"^  (\w+)", LISTED, re.MULTILINE), "__main__"]
 BETWEEN = "engine2"
 STEPS = rf"{BETWEEN}\.(?:steps|run)"
 #: files of the new engine that are long
-LONG = {"engine2/game.py", "engine2/record.py"}
+LONG = {"engine2/record.py"}
 #: these know each other: there are measures of tasks, and responses that round as a measure does
 PAIR = {"measures", "decisions"}
 
