@@ -174,6 +174,14 @@ def test_a_player_says_whether_a_part_is_in_plain_python(role):
         assert getattr(player, "in_python", None) is inside
 
 
+def test_what_runs_share_is_in_memory_once():
+    game = game_of(f.Minimax(), n.Maximin(), 100, range(20))
+    game.advance(2)
+    shared = game.forecaster.shared.nbytes + game.nature.shared.nbytes
+    assert shared > 1e5
+    assert shared < game.rows.base.nbytes < 1.1 * shared
+
+
 def test_a_forked_process_plays_with_threads_of_its_own(monkeypatch):
     monkeypatch.setattr(module, "THREAD", 1)
     game = game_of(f.Constant(), horizon=20, runs=range(4), threads=2)

@@ -39,8 +39,11 @@ def test_the_perturbed_leader_draws_from_its_law(seed):
 
     Hoeffding for n = 4·16·4096 values: off by more than 0.008 with probability below 2·exp(−2n·0.008²) < 1e-14.
     """
-    player = Driven(PerturbedLeader(3.0, atoms=16), runs=4, seed=seed)
-    p = np.array([player.hand.ask(t).values.copy() for t in range(1, 4097)])
+    players, p = [Driven(PerturbedLeader(3.0, atoms=16), 4096, run, seed) for run in range(4)], []
+    for player in players:
+        for player.told in range(4096):
+            p.append([value for value, _ in player.ask().law])
+    p = np.array(p)
     assert p.mean() == pytest.approx(0.5, abs=0.008)
     assert (p == 0.0).mean() == pytest.approx(3 / 16, abs=0.008)
     assert (p == 1.0).mean() == pytest.approx(3 / 16, abs=0.008)

@@ -18,8 +18,8 @@ from onlinecal.core.guarantee import Guarantee, Sight
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import required, strategy_key
 from onlinecal.decisions.tasks import umbrella
-from onlinecal.engine.game import Game
-from onlinecal.forecasters.copies import ADD_UP, ASKED, EACH, HEAD, adds_up
+from onlinecal.engine2.game import Game
+from onlinecal.forecasters.copies import ADD_UP, ASKED, EACH, WHOLE, adds_up
 from onlinecal.measures import MEASURES
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Nature, Sawtooth
 from onlinecal.study.panel import Panel
@@ -88,7 +88,7 @@ def test_no_copy_plays_more_rounds_than_it_is_tuned_to(seed):
         assert sum(map(len, told)) == game.resolved
         assert all(mine == list(range(1, len(mine) + 1)) and len(mine) <= each for mine in told)
         # Copies begin some at a time, before they are needed.
-        asked = game.forecaster.memory.floats[0, HEAD + ASKED :: EACH]
+        asked = game.forecaster.state[0, WHOLE + ASKED :: EACH]
         assert np.count_nonzero(asked) <= most + (horizon - most) // each <= 2 * slots
         assert len(log) <= 2 * slots + 1
 

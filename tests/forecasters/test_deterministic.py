@@ -1,21 +1,19 @@
 """Bounds for every sequence: almost one step ahead, defensive forecasting, soft hedging; mutated copies break them."""
 
-import copy
 import math
-import pickle
+from itertools import product
 
 import numpy as np
 import pytest
 
-from onlinecal.core.memory import free_memory
 from onlinecal.core.strategy import bytes_at
-from onlinecal.engine.game import Game
 from onlinecal.engine.horizon import checkpoints
-from onlinecal.forecasters import AlmostOneStepAhead, DefensiveForecasting
-from onlinecal.forecasters import _laplace as tree
+from onlinecal.engine2.game import Game
+from onlinecal.engine2.steps import LEARN, Coming, compiled, state
+from onlinecal.forecasters import AlmostOneStepAhead, DefensiveForecasting, _blocks
+from onlinecal.forecasters.hedging import point_of
 from onlinecal.measures import kernel_ce, smooth_ce, true_distance
 from onlinecal.natures import NATURES, Bernoulli, Contrarian, Drift
-from onlinecal.rounds.steps import ints, law_atoms, learn
 from tests import examples
 from tests.by_hand import Driven
 from tests.engine.games import played
@@ -50,23 +48,25 @@ def ahead_ratio(forecaster, nature, horizon, seed, runs=8):
 @pytest.mark.parametrize("horizon", [1, 7])
 def test_the_certificate_is_above_the_true_distance_of_every_sequence(horizon):
     """All 2^T sequences of outcomes, and the distance over all partitions of their rounds."""
-    runs = 2**horizon
-    outcomes = np.arange(runs)[:, None] >> np.arange(horizon) & 1
-    player, forecasts = Driven(AlmostOneStepAhead(), horizon, runs), np.empty((runs, horizon))
-    for t in range(horizon):
-        asked = player.ask()
-        forecasts[:, t] = asked.values[:, 0]
-        player.tell(asked, outcomes[:, t])
-    # The biases, in steps of the grid, and how far the forecasts were from the imagined ones.
-    state = player.memory.ints
-    m = state.shape[1] - 2
-    assert np.abs(state[:, :-1]).max() <= m
-    assert not state[:, [0, m]].any()
-    far = np.array([horizon * true_distance(p, y).upper for p, y in zip(forecasts, outcomes, strict=True)])
-    assert (far <= player.player.certificates()["distance_certificate"] + ROUNDING).all()
+    bound, one_step, biased = [], [], []
+    for outcomes in product((0, 1), repeat=horizon):
+        player, forecasts = Driven(AlmostOneStepAhead(), horizon), []
+        for y in outcomes:
+            forecasts.append(player.say())
+            player.play(forecasts[-1], y)
+        # The biases, in steps of the grid, and how far the forecasts were from the imagined ones.
+        bias, apart = player.state[:-1], player.state[-1]
+        m = len(bias) - 1
+        assert np.abs(bias).max() <= m
+        assert bias[0] == bias[m] == 0
+        far = horizon * true_distance(forecasts, outcomes).upper
+        bound.append(player.player.certify(player.player)["distance_certificate"][0] + ROUNDING - far)
+        one_step.append(apart / m + ROUNDING - far)
+        biased.append(np.abs(bias).sum() / m + ROUNDING - far)
+    assert min(bound) >= 0
     # Controls: neither of its two parts is enough. One step ahead alone, or its biases alone, prove less than is so.
-    assert horizon == 1 or (far > state[:, -1] / m + ROUNDING).any()
-    assert (far > np.abs(state[:, :-1]).sum(axis=1) / m + ROUNDING).any()
+    assert horizon == 1 or min(one_step) < 0
+    assert min(biased) < 0
 
 
 @pytest.mark.parametrize("name", some_fast(3, NATURES))
@@ -78,21 +78,21 @@ def test_certificates_keep_their_words(name, seed, full, tmp_path):
             assert defensive_ratio(DefensiveForecasting(*kernel), nature, short, seed) <= 1 + ROUNDING
 
 
-@learn
-def _wrong_side(run, number, size, drawn, outcome):
+def wrong_side(run, place, forecast, outcome, number):
     """Its imagined player takes i where y = 1 and i + 1 where y = 0."""
-    state, atom = ints(run), law_atoms(run)[drawn]
-    m = len(state) - 2
+    mine = state(run)
+    m = len(mine) - 2
+    atom = point_of(forecast, m)
     i = min(atom + 1 - outcome, m)
-    state[i] += m * outcome - i
-    state[-1] += np.int64(i != atom)
+    mine[i] += m * outcome - i
+    mine[m + 1] += i != atom
     return 0
 
 
 class WrongSide(AlmostOneStepAhead):
     def start(self, horizon, stream):
         player = super().start(horizon, stream)
-        player.steps = player.steps[0], _wrong_side
+        player.learn = compiled(LEARN, wrong_side)
         return player
 
 
@@ -116,7 +116,7 @@ def is_root(past, p, scale, error):
 
 @pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 100.0])
 @pytest.mark.parametrize("nature", [Drift(), Contrarian("draw")], ids=repr)
-def test_forecasts_are_roots_in_a_tree_of_many_leaves(scale, nature, seed):
+def test_forecasts_are_roots_in_many_blocks(scale, nature, seed):
     """Also where terms of a narrow kernel are 10^8 times larger at one end than at the other. No rounding of these may
     stand where the small ones are summed.
     """
@@ -131,14 +131,12 @@ def test_forecasts_are_roots_in_a_tree_of_many_leaves(scale, nature, seed):
 def test_more_rounds_than_the_horizon_find_room(kernel, scale, seed):
     """A player that was started for 10 rounds plays 600: the same as one that was started for them."""
     rng = np.random.default_rng(seed)
-    short, long = (Driven(DefensiveForecasting(kernel, scale), horizon, 3) for horizon in (10, 600))
+    short, long = (Driven(DefensiveForecasting(kernel, scale), horizon) for horizon in (10, 600))
     for _ in range(600):
-        asked, other = short.ask(), long.ask()
-        p, y = other.values[:, 0].copy(), rng.integers(0, 2, 3)
-        # Sums over other blocks are rounded in another order.
-        assert asked.values[:, 0] == pytest.approx(p, abs=1e-9)
-        short.play(p, y, asked)
-        long.play(p, y, other)
+        p, y = long.say(), int(rng.integers(0, 2))
+        assert short.say() == p
+        short.play(p, y)
+        long.play(p, y)
 
 
 def test_guarantees_are_named_for_their_kernel():
@@ -181,63 +179,58 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_the_tree_keeps_its_points_in_the_room_that_was_made(order, seed):
-    """No word is beyond the room and no point is lost. Roots are those of all points, in any order of these."""
+def test_blocks_keep_their_points_in_the_room_that_was_made(order, seed):
+    """No point is lost, and blocks are half full. Sums are those of the points, and roots those of all."""
     rng = np.random.default_rng(seed)
-    points, past, most = ORDERS[order](rng, 3000).tolist(), [], 0
-    player = Driven(DefensiveForecasting(), 1)
-    for i, p in enumerate(points):
-        asked, y = player.ask(), int(rng.integers(0, 2))
-        if i in (5, 19, 20, 60, 500, 2999):
-            assert is_root(past, float(asked.values[0, 0]), 1.0, 1e-14 * (i + 10))
-        player.play(p, y, asked)
-        past.append((p, y))
-        state, numbers = player.memory.ints[0], player.memory.floats[0]
-        most = max(most, state[tree.NEXT] / len(numbers))
-    assert most <= 1.0
-    assert player.memory.floats.nbytes <= 2 * tree.POINT * 3000 + 8 * tree.INNER_WORDS
+    points, past, player = ORDERS[order](rng, 3000).tolist(), [], Driven(DefensiveForecasting(), 1)
+    for t, p in enumerate(points):
+        if t in (1, 5, 19, 20, 60, 500, 1500, 2999):
+            assert is_root(past, player.say(), 1.0, 1e-14 * (t + 10))
+        past.append((p, int(rng.integers(0, 2))))
+        player.play(*past[-1])
+        if t in (18, 19, 20, 700, 1300, 2000, 2999):
+            _check_blocks(player.state, past)
+    assert order == "few values" or player.state[_blocks.MOST] > _blocks.FEW  # they were enlarged
 
 
-@pytest.mark.parametrize("path", [math.nan, math.inf, 1e300, -1.0, 0.0, 3.0, 31.0, 32.0, 2.0**40])
-def test_a_memo_that_was_changed_changes_nothing(path):
-    """It says where the forecast's place is; a wrong one is looked for again."""
-    rng, players = np.random.default_rng(0), [Driven(DefensiveForecasting(), 400) for _ in range(2)]
-    first = players[1].hand._places[0]
-    for _ in range(400):
-        asked, y = [player.ask() for player in players], rng.integers(0, 2)
-        assert asked[0].values.tolist() == asked[1].values.tolist()
-        asked[1].words[0, first + tree.PATH] = path
-        for player, each in zip(players, asked, strict=True):
-            player.tell(each, y)
+def _check_blocks(state, past):
+    blocks, most = int(state[_blocks.BLOCKS]), int(state[_blocks.MOST])
+    table, room = _blocks.blocks_of(state)
+    sizes, sums = table[_blocks.POINTS, :blocks].astype(int), table[:, :blocks]
+    each = [
+        _blocks.block_at(room, most, int(w))[:, :n] for w, n in zip(sums[_blocks.WHERE], sizes, strict=True)
+    ]
+    keys, exponentials, residuals = np.hstack(each)
+    assert sorted({p for p, _ in past}) == keys.tolist()
+    assert (sizes[:-1] >= most // 2).all()
+    assert sizes.max() < most
+    told = dict.fromkeys(keys.tolist(), 0.0)
+    for p, y in past:
+        told[p] += y - p
+    assert residuals == pytest.approx(list(told.values()), abs=1e-9)
+    assert exponentials == pytest.approx(np.exp(keys), rel=1e-15)
+    rises, falls = ([float((b[2] * b[1] ** sign).sum()) for b in each] for sign in (1, -1))
+    for row, found in (
+        (_blocks.FIRST, [b[0, 0] for b in each]), (_blocks.RISE, rises), (_blocks.FALL, falls),
+        (_blocks.LEFT, np.cumsum([0.0, *rises])[:-1]), (_blocks.RIGHT, np.cumsum(falls[::-1])[::-1]),
+    ):  # fmt: skip
+        assert sums[row] == pytest.approx(np.asarray(found), abs=1e-9)
+    assert state[[_blocks.RISING, _blocks.FALLING]] == pytest.approx([sum(rises), sum(falls)], abs=1e-9)
 
 
 def test_memory_and_terms_of_defensive_forecasting():
-    """Memory in use: 64 bytes a round where all points come in order, 45 where they do not; 80 are said."""
-    for nature, least, most in ((Contrarian("draw"), 55, 66), (Bernoulli(), 40, 50)):
+    """Memory in use: half of the room is never more than is said of it."""
+    for nature in (Contrarian("draw"), Bernoulli()):
         game = Game(DefensiveForecasting(), nature, horizon=40_000, runs=range(2))
         for until in (1_000, 10_000, 25_000, 40_000):
             game.advance(until)
-            memory = game.forecaster.memory
-            used = 8 * memory.ints[:, tree.NEXT]
-            assert (used <= bytes_at(DefensiveForecasting(), until, 40_000)).all()
-            assert np.all((least * until <= used) & (used <= most * until)) or until == 1_000
-            # Room for all rounds has been set aside, and nothing was moved; a copy has what is in use.
-            assert memory.floats.nbytes <= 2 * 40_000 * tree.POINT
-            assert used.sum() <= len(pickle.dumps(game.forecaster))
-    gaussian = Driven(DefensiveForecasting("gaussian"), 1000, 2)
-    assert gaussian.memory.floats.shape == (2, 1 + 18)
-
-
-def test_no_more_than_is_free_is_set_aside_and_what_is_not_used_is_not_copied():
-    player = Driven(DefensiveForecasting(), 10**12, 4).player
-    assert player.memory.floats.nbytes <= 0.6 * free_memory()
-    # Nothing is moved where all fits: then the tree would be there twice.
-    horizon = int(0.7 * free_memory() / (2 * tree.POINT))
-    memory = Driven(DefensiveForecasting(), horizon, 2).memory
-    width = memory.floats.shape[1]
-    memory.ints[:, tree.TOLD] = horizon - 1000
-    tree.make_room(memory, 1000)
-    assert memory.floats.shape[1] == width
-    assert len(pickle.dumps(player)) < 20_000
-    twin = copy.deepcopy(player)
-    assert twin.memory.floats.shape == player.memory.floats.shape
+            needed = 8 * _blocks.numbers_for(Coming(until, 1))
+            assert needed <= bytes_at(DefensiveForecasting(), until, 40_000)
+            assert (
+                40 * until
+                <= needed
+                <= game.forecaster.state[0].nbytes
+                <= 2 * bytes_at(DefensiveForecasting(), 40_000, 40_000)
+            )
+    gaussian = Driven(DefensiveForecasting("gaussian"), 1000)
+    assert gaussian.state.shape == (2 + 18,)

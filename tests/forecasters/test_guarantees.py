@@ -5,7 +5,6 @@ much. Proofs round by round are in test_proofs.py.
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pytest
 
 from onlinecal import forecasters as f
@@ -15,7 +14,6 @@ from onlinecal.checks.guarantees import check
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.strategy import parameters, required, strategy_key
 from onlinecal.exploit import exploit
-from onlinecal.forecasters.thresholds import _memory, best_rate
 from onlinecal.measures import u_calibration
 from tests.by_hand import measured
 from tests.marks import some_fast
@@ -67,12 +65,8 @@ class OtherWeights(f.StepCEMinimiser):
     times: float = 1.0
 
     def start(self, horizon, stream):
-        # η depends on T as 1/√T, and the grid is given.
-        m = self.steps_at(horizon)
-        player = f.StepCEMinimiser(m).start(horizon, stream)
-        other = _memory(m, self.times * best_rate(horizon, m) / m, np.zeros(m + 1, np.int64))
-        player.memory.floats, player.memory.shared = other.floats, other.shared
-        return player
+        # η depends on T as 1/√T, and the grid is given: as at T/times², but for its steps.
+        return f.StepCEMinimiser(self.steps_at(horizon)).start(horizon / self.times**2, stream)
 
 
 @dataclass(frozen=True)
@@ -83,7 +77,7 @@ class OtherRate(f.ThresholdHedging):
 
     def start(self, horizon, stream):
         player = super().start(horizon, stream)
-        player.memory.shared[1] *= self.times
+        player.shared[1] *= self.times
         return player
 
 

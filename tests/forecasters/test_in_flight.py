@@ -14,8 +14,7 @@ from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
-from onlinecal.engine.game import Game
-from onlinecal.engine.kernels import OF_PICK
+from onlinecal.engine2.game import Game
 from onlinecal.forecasters import FORECASTERS
 from tests.by_hand import revealed
 from tests.examples import recording
@@ -201,12 +200,12 @@ def test_rounds_in_flight(spec, make, flying, seed, folder):
         outcome = outcomes[question.number]
         game.resolve(question, outcome=outcome)
         for run, (law, memo, context) in enumerate(memos):
-            extra = [int(place[run])] if takes_place(spec) else []
+            extra = [place[run]] if takes_place(spec) else []
             rules[run].update(law, memo, float(question.forecast[run]), int(outcome[run]), context, *extra)
 
     for number in range(1, HORIZON + 1):
         question, memos = game.ask(), []
-        place = game._loop.words[:, question.slot].view(np.int64)[:, OF_PICK].copy()
+        place = [each.place for each in question.each]
         for run, said in enumerate(question.laws):
             context = {kind: float(values[number - 1, run]) for kind, values in shown.items()}
             if hasattr(rules[run], "agrees"):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from onlinecal.checks.guarantees import step
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasters import CDLMinimiser, ForecastHedging, FosterVohra, StepCEMinimiser
-from onlinecal.forecasters.hedging import _sinh, growth_of_play, pair, weight
-from onlinecal.forecasters.thresholds import _tree, best_rate
+from onlinecal.forecasters.hedging import growth_of_play, pair_of, short_sinh
+from onlinecal.forecasters.thresholds import best_rate, empty_tree, mend, set_leaf
 from onlinecal.measures import cdl, step_ce
 from onlinecal.natures import Bernoulli
 from tests.by_hand import Driven
@@ -22,11 +22,12 @@ ROUNDING = 1e-9
 
 
 def set_biases(player, biases, rounds=()):
-    """Gives the first run these biases m·E_i, with the pair that they have, and numbers of rounds, with the weights."""
-    player.memory.ints[0] = [*biases, pair(biases), *rounds]
-    if len(rounds) > 0:
-        m, known = len(biases) - 1, zip(biases, rounds, strict=True)
-        player.memory.floats[0, :-1] = np.ravel([weight(b / m, 1.0 / (3.0 * (n + 1.0))) for b, n in known])
+    """Gives a player these biases m·E_i, with the pair that they have, and numbers of rounds, with the weights."""
+    m = len(biases) - 1
+    player.state[: m + 2] = [*biases, pair_of(np.array(biases, float), m)]
+    for i, n in enumerate(rounds):
+        bias, s, at = abs(biases[i] / m), 1.0 / (3.0 * (n + 1.0)), m + 2 + 3 * i
+        player.state[at : at + 3] = (bias * bias + 1.0) * s, short_sinh(2.0 * bias * s), n
 
 
 @st.composite
@@ -69,7 +70,7 @@ def test_the_proof_of_foster_vohra_step_by_step(state, data):
     """
     m, counts, _ = state
     player = Driven(FosterVohra(m))
-    player.memory.ints[0] = [data.draw(st.integers(0, m)), *biases_of(state), *counts]
+    player.state[:] = [data.draw(st.integers(0, m)), *biases_of(state), *counts]
 
     def potential(state):
         _, counts, ones = state
@@ -150,13 +151,13 @@ def test_the_bound_of_hedging_in_the_words_of_its_docstring():
 @given(st.integers(1, 40).flatmap(lambda m: st.lists(st.integers(-5, 5), min_size=m + 1, max_size=m + 1)))
 def test_a_pair_of_opposite_signs_is_always_found(bias):
     bias[0], bias[-1] = abs(bias[0]), -abs(bias[-1])
-    i = pair(np.array(bias))
+    i = pair_of(np.array(bias, float), len(bias) - 1)
     assert bias[i] >= 0 >= bias[i + 1]
 
 
 @given(st.floats(0, 2 / 3))
 def test_the_series_is_the_hyperbolic_sine(x):
-    assert _sinh(x) == pytest.approx(math.sinh(x), rel=4e-16, abs=5e-324)
+    assert short_sinh(x) == pytest.approx(math.sinh(x), rel=4e-16, abs=5e-324)
 
 
 def test_weights_of_huge_biases_do_not_overflow():
@@ -214,7 +215,7 @@ def test_no_round_raises_a_product_of_potentials(state, data):
     m, counts, _ = state
     player = Driven(CDLMinimiser(m))
     set_biases(player, biases_of(state), counts)
-    edge = int(player.ask().atoms[0, 0])
+    edge = round(m * player.say())
     theta = np.array(data.draw(st.lists(st.floats(0.0, 1.0), min_size=m, max_size=m)))
     allowed = np.array([growth_of_play(int(n), m) for n in counts])
     before = potentials(state)
@@ -285,21 +286,30 @@ def test_a_grid_coarser_than_root_t_has_no_bound():
 def with_biases(m, horizon, biases):
     """A player with these m·E_i in its only run."""
     player = Driven(StepCEMinimiser(m), horizon)
-    tree = _tree(np.asarray(biases, np.int64), best_rate(horizon, m) / m)
-    player.memory.ints[0], player.memory.floats[0] = biases, tree.ravel()
+    player.state[:] = [*biases, *tree_of(biases, horizon).ravel()]
     return player
+
+
+def tree_of(biases, horizon):
+    """The tree of these biases, made at once."""
+    m, tree = len(biases) - 1, empty_tree(len(biases))
+    leaves = len(tree) >> 1
+    for i, bias in enumerate(biases):
+        set_leaf(tree[leaves + i], best_rate(horizon, m) / m * bias)
+    for node in range(leaves - 1, 0, -1):
+        mend(tree[node], tree[2 * node], tree[2 * node + 1])
+    return tree
 
 
 @given(st.integers(1, 40), st.integers(1, 80), st.integers(0, 99))
 def test_after_any_game_the_tree_is_that_of_its_biases(m, horizon, seed):
     game = played(StepCEMinimiser(m), Bernoulli(0.4), horizon, runs=range(2), seed=seed)
-    kept = game.ledger.history((0, 0))
-    biases = m * kept.positives - np.arange(m + 1) * kept.counts
-    for run in range(2):
-        tree = _tree(biases[run], best_rate(horizon, m) / m)
+    for gamma, state in zip(game.gammas(), game.forecaster.state, strict=True):
+        points = np.rint(m * gamma.predictions).astype(int)
+        biases = np.zeros(m + 1)
+        biases[points] = m * gamma.positives - points * gamma.counts
         # To the last bit: the laws depend on the biases alone, whatever the order of the rounds.
-        assert (game.forecaster.memory.ints[run] == biases[run]).all()
-        assert (game.forecaster.memory.floats[run] == tree.ravel()).all()
+        assert (state == [*biases, *tree_of(biases, horizon).ravel()]).all()
 
 
 @given(
@@ -321,8 +331,8 @@ def test_the_law_is_that_of_the_rule_beyond_floats(exponents, size):
     moved = np.array([sign * size + more for sign, more in exponents])
     rule = StepCE(m, horizon)
     rule.bias = np.diff(moved * m / rule.rate, prepend=0.0).astype(np.int64)
-    law = with_biases(m, horizon, rule.bias).ask()
-    i, (w, rest) = int(law.atoms[0, 0]), law.weights[0]
+    (v, w), (_, rest) = with_biases(m, horizon, rule.bias).ask().law
+    i = round(m * v)
     (here, size), (there, other) = rule.gain(i), rule.gain(i + 1)
     here, there = (
         w * here * math.exp(size - max(size, other)),
@@ -331,6 +341,20 @@ def test_the_law_is_that_of_the_rule_beyond_floats(exponents, size):
     below, above = i == 0 and w == 1.0 and here < 0.0, i + 1 == m and rest == 1.0 and there > 0.0
     # A weight may be too small for a float.
     assert below or above or (abs(here + there) <= 1e-9 and here >= -1e-9)
+
+
+@pytest.mark.parametrize("m", [1, 4, 9])
+def test_step_ce_beyond_floats_follows_its_rule(m, seed):
+    """A player tuned to one round plays many: the sums of its tree are no floats then, and logarithms take over."""
+    rng = np.random.default_rng((seed, m))
+    rule, player, vast = StepCE(m, 1), Driven(StepCEMinimiser(m), 1), 0
+    for t in range(600):
+        assert rule.agrees(player.law())
+        vast += not player.state[m + 7 : m + 9].sum() < 1e150  # both sums of the root
+        i, y = int(rng.integers(m + 1)), int(t < 300)
+        player.play(i / m, y)
+        rule.update(None, None, i / m, y, None)
+    assert vast > 50
 
 
 def test_exact_ties_of_large_weights():

@@ -19,7 +19,7 @@ def played(forecaster, base, answer):
     player, said, outcomes = Driven(forecaster, len(base)), [], []
     for t, b in enumerate(base):
         asked = player.ask(base=b)
-        said.append(float(asked.values[0, 0]))
+        said.append(asked.law[0][0])
         outcomes.append(int(answer(t, said[-1])))
         player.tell(asked, outcomes[-1])
     return np.array(said), np.array(outcomes)
@@ -127,7 +127,7 @@ def test_the_default_rate_is_outside_and_can_be_made_to_pay():
     x = logit(np.clip(base, 1e-6, 1 - 1e-6))
     for t, b in enumerate(base):
         asked = player.ask(base=b)
-        slope, shift = player.memory.floats[0, :2]
+        slope, shift = player.state[:2]
         total += float(loss_of(slope * x[t] + shift, y[t]))  # p is off 0 and 1, the scaling may be at them
         player.tell(asked, y[t])
     regret, bound = regret_and_bound(spec, base, y, total)
@@ -151,13 +151,14 @@ def regrets(spec, base, answer, said=None, without=None):
     players = [Driven(one, len(base)) for one in (spec, *(() if said is not None else spec.of))]
     stated, y = [[] for _ in players], []
     for t, b in enumerate(base):
-        kept = players[0].memory.floats.copy()
+        kept = players[0].state.copy()
         if without is not None:
-            players[0].memory.floats.reshape(2, -1)[without] = -1e9
+            experts = len(spec.of)
+            players[0].state[without * experts : (without + 1) * experts] = -1e9
         asked = [player.ask(base=b) for player in players]
-        players[0].memory.floats[:] = kept
+        players[0].state[:] = kept
         for own, each in zip(stated, asked, strict=True):
-            own.append(float(each.values[0, 0]))
+            own.append(each.law[0][0])
         y.append(answer(t, stated[0][-1]))
         for player, each in zip(players, asked, strict=True):
             player.tell(each, y[-1])

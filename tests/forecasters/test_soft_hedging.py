@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import required, strategy_key
 from onlinecal.decisions import tasks
-from onlinecal.decisions.responses import Best, DecisionMaker, Rounded
+from onlinecal.engine2.steps import SAY, compiled, kernel, law, shared
 from onlinecal.forecasters import SoftHedging
+from onlinecal.forecasters.soft_bins import say_mean_of_hedger
 from onlinecal.measures import cdl, ece, scdl, scdl_binned
 from onlinecal.natures import NATURES, Contrarian, Drift, Greedy
-from onlinecal.rounds.steps import floats, law, law_values
 from tests.by_hand import Driven
 from tests.engine.games import played
-from tests.mutants import Changed, rule_of
 
 OPPONENTS = [cls() for cls in NATURES.values() if not required(cls)]
 #: what rounding may add to sums of 10^4 numbers
@@ -59,9 +58,8 @@ def test_every_sequence(outcomes, m):
     player = Driven(SoftHedging(m), len(outcomes))
     said = []
     for y in outcomes:
-        asked = player.ask()
-        said.append(float(asked.values[0, 0]))
-        player.tell(asked, y)
+        said.append(player.say())
+        player.play(said[-1], y)
     assert ratio_of_bins(JointDistribution.from_samples(said, outcomes), m, len(outcomes)) <= 1 + ROUNDING
 
 
@@ -123,21 +121,22 @@ def test_without_randomness_scdl_is_small_where_cdl_and_ece_cannot_be(nature, se
     assert tasks.swap_regret(gamma, DecisionMaker(task, Rounded())) <= 4 * scdl(gamma)
 
 
-_state = rule_of(SoftHedging())
+say_mean = kernel(say_mean_of_hedger)
 
 
-@law
-def _other_bin(run, number):
+def say_other_bin(run, number):
     """Goes to the other bin: the shares of both are exchanged."""
-    _state(run, number)
-    value, m = law_values(run), len(floats(run)) // 2 - 1
-    low = min(int(value[0] * m), m - 1)
-    value[0] = (2 * low + 1) / m - value[0]
-    return 1
+    size, values, m = say_mean(run, number), law(run)[0], int(shared(run)[0])
+    low = min(int(values[0] * m), m - 1)
+    values[0] = (2 * low + 1) / m - values[0]
+    return size
 
 
-class Reversed(Changed, SoftHedging):
-    rule = _other_bin
+class Reversed(SoftHedging):
+    def start(self, horizon, stream):
+        player = super().start(horizon, stream)
+        player.say = compiled(SAY, say_other_bin)
+        return player
 
 
 def test_the_other_shares_break_the_bound_of_a_bin(seed):

@@ -15,12 +15,11 @@ from onlinecal.checks.guarantees import step
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.streams import Stream
 from onlinecal.decisions.tasks import external_regret
+from onlinecal.engine2 import steps
+from onlinecal.engine2.seats import caller
 from onlinecal.forecasters import ThresholdHedging
-from onlinecal.forecasters import perturbed as module
 from onlinecal.measures import u_calibration
 from onlinecal.natures import Contrarian
-from onlinecal.rounds.players import CompiledNature
-from onlinecal.rounds.steps import Memory
 from onlinecal.schedules import Constant, Schedule
 from tests.by_hand import Driven
 from tests.engine.games import played, same
@@ -32,13 +31,8 @@ UNIT = 2.0**-53
 def law_of(m, rounds, ones):
     """The law after these numbers of rounds and of ones."""
     player = Driven(ThresholdHedging(m), 1000)
-    player.memory.ints[0] = rounds, ones
+    player.state[:] = rounds, ones
     return player.points()
-
-
-def as_kernels_take_it(m, rounds, ones):
-    t = rounds + 1
-    return m, m * (2 * ones + 1) + t, 2 * t, module.RATE / (2.0 * m * math.sqrt(t))
 
 
 @st.composite
@@ -98,14 +92,18 @@ U = st.one_of(
 
 @given(states(most=2000), st.lists(U, min_size=1, max_size=20), st.data())
 def test_the_atom_is_drawn_alone_as_from_the_law(state, uniforms, data):
-    law = law_of(*state)
+    m, rounds, ones = state
+    player, law = Driven(ThresholdHedging(m), 1000), law_of(*state)
+    player.state[:] = rounds, ones
+    player.ask()
+    draw = caller(steps.DRAW, player.player.draw)
     sums = np.cumsum(list(law.values()))
     # At the edges of the law's steps too, where rounding would show.
     edges = data.draw(st.lists(st.sampled_from(range(len(sums))), max_size=10))
     uniforms = [*uniforms, *(sums[j] - UNIT for j in edges), *(sums[j] for j in edges if sums[j] < 1.0)]
     for u in uniforms:
         drawn = list(law)[int(np.searchsorted(sums, u, side="right"))]
-        assert module._drawn(u, *as_kernels_take_it(*state)) == drawn
+        assert draw(player.player.rows[0], u, rounds + 1) == drawn / m
 
 
 def side_of(m, rounds, ones):
@@ -127,7 +125,8 @@ def test_on_coarse_grids_the_side_is_not_told():
     """There all weight may be on ½."""
     assert side_of(2, 10**5, 49_999) == (0, -1)
     started = {
-        m: ThresholdHedging(m).start(10**5, Stream(0, (), range(1))).tells_side for m in (2, 632, 633, 1265)
+        m: ThresholdHedging(m).start(10**5, Stream(0, (), range(1))).side is not None
+        for m in (2, 632, 633, 1265)
     }
     assert started == {2: False, 632: False, 633: True, 1265: True}
 
@@ -136,7 +135,7 @@ class ByLaw(Contrarian):
     """The contrarian with the whole law before it."""
 
     def start(self, horizon, stream):
-        return CompiledNature(super().start(horizon, stream).steps[0], Memory(), sight=self.sight)
+        return steps.Nature(super().start(horizon, stream).move, sight=self.sight)
 
 
 @pytest.mark.parametrize(("m", "delay"), [(3, 0), (40, 3), ("4 * T^(1/2)", 0)])
