@@ -18,8 +18,6 @@ ROOMS = [*re.findall(r"^  (\w+)", LISTED, re.MULTILINE), "__main__"]
 #: It takes the place of rounds and engine. Strategies know its steps, and its games know strategies.
 BETWEEN = "engine2"
 STEPS = rf"{BETWEEN}\.(?:steps|run)"
-#: files of the new engine that are long
-LONG = {"engine2/record.py"}
 #: these know each other: there are measures of tasks, and responses that round as a measure does
 PAIR = {"measures", "decisions"}
 
@@ -50,8 +48,7 @@ def test_a_room_knows_those_above_it_and_no_file_is_long():
     for file in FILES:
         if room(file) != "__init__":
             assert not list(upward(file.read_text(), room(file))), file
-        if str(file.relative_to(HOME)) not in LONG:
-            assert len(file.read_text().splitlines()) <= 450, file
+        assert len(file.read_text().splitlines()) <= 450, file
 
 
 def test_no_files_import_each_other_in_a_circle():
