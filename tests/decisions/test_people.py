@@ -231,15 +231,13 @@ def test_a_stay_of_no_time_and_a_join_after_all_have_left_are_no_error(delays, s
         assert not people.cdl[empty].any()
 
 
+def test_nobody_leaves_before_joining():
     with pytest.raises(
-        InvalidParameter, match=r"1 run\(s\) .* with 301 tables of 100001 counts.* expected fewer"
+        InvalidParameter, match="'umbrella' leaves at 3 and joins at 5; expected leave at join"
     ):
-        play(10**5)
-    batches.clear()
-    small = play(1000)
-    assert max(size for size, _ in batches) * 32 * 301 * 1000 <= 2**26
-    monkeypatch.undo()
-    assert small.cells == play(1000).cells
+        Person(oc.tasks.umbrella(), 5, 3)
+    with pytest.raises(InvalidParameter, match="join from 5 on and leave at 3; expected to join before"):
+        People.of({"task": "umbrella", "join": 5, "leave": 3}, 0)
 
 
 # -------------------------------------------------------------------- in studies
