@@ -14,7 +14,7 @@ from onlinecal.natures import EarlyStopping
 
 def rule_of(spec):
     """The step that states the laws of a forecaster, for others to call."""
-    return spec.begin(100, None).say
+    return spec.start(100, None).say
 
 
 _hedge, _neighbours = rule_of(f.ForecastHedging()), rule_of(f.FosterVohra())
@@ -26,8 +26,8 @@ class Changed:
 
     rule = None
 
-    def begin(self, horizon, stream):
-        player = super().begin(horizon, stream)
+    def start(self, horizon, stream):
+        player = super().start(horizon, stream)
         player.say, player.draw, player.side = compiled(SAY, type(self).rule), None, None
         return player
 
@@ -36,8 +36,8 @@ class Changed:
 class PlainBiases(f.CDLMinimiser):
     """Hedges with the biases in place of the weights of AdaNormalHedge."""
 
-    def begin(self, horizon, stream):
-        return f.ForecastHedging(self.m).begin(horizon, stream)
+    def start(self, horizon, stream):
+        return f.ForecastHedging(self.m).start(horizon, stream)
 
 
 def _one_sided(run, number):
@@ -98,7 +98,7 @@ def _fair(run, size, forecast, number):
 class EndlessCoins(EarlyStopping):
     """Never ends its coins."""
 
-    def begin(self, horizon, stream):
+    def start(self, horizon, stream):
         return Nature(_fair)
 
 

@@ -136,7 +136,7 @@ def count_for_all(run, place, forecast, outcome, number):
 
 @dataclass(frozen=True)
 class Split(Rule):
-    def begin(self, horizon, stream):
+    def start(self, horizon, stream):
         return Forecaster(rounds_of_all, count_for_all, shared=[0.0])
 
 

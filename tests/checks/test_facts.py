@@ -218,7 +218,7 @@ class InOrder:
 SMALL = "its state grows like O(1) at most"
 LIARS = [
     ("it is deterministic", liar(f.ForecastHedging(), deterministic=True)),
-    ("its forecasts are on the grid", liar(f.ForecastHedging(), begin=lambda _, *of: f.ForecastHedging(7).begin(*of))),
+    ("its forecasts are on the grid", liar(f.ForecastHedging(), begin=lambda _, *of: f.ForecastHedging(7).start(*of))),
     ("it plays the same at every horizon", liar(f.ForecastHedging(), needs_horizon=False)),
     ("it plays the same at every horizon", liar(n.Sinusoid(), needs_horizon=False)),
     *(("it may be told late", who) for who in (as_forecaster(Forgetful), as_nature(Grudge), as_forecaster(InOrder))),

@@ -41,7 +41,7 @@ def forecaster(say=fair, learn=nothing, declares=(), **options):
     class Made(Forecaster):
         needs = frozenset(declares)
 
-        def begin(self, horizon, stream):
+        def start(self, horizon, stream):
             return steps.Forecaster(say, learn, **options)
 
     return Made()
@@ -53,7 +53,7 @@ def nature(move=half, sees=Sight.NOTHING, declares=(), **options):
         sight = sees
         reveals = frozenset(declares)
 
-        def begin(self, horizon, stream):
+        def start(self, horizon, stream):
             return steps.Nature(move, **{"sight": sees} | options)
 
     return Made()

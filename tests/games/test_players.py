@@ -58,8 +58,8 @@ def test_a_forecaster_that_errs_once_pays_more():
     """The control: minimax's law in all states but the first."""
 
     class Late(f.Minimax):
-        def begin(self, horizon, stream):
-            player = super().begin(horizon, stream)
+        def start(self, horizon, stream):
+            player = super().start(horizon, stream)
             player.state[:, 1] = 2.0  # as if the middle had been too low twice
             return player
 

@@ -464,7 +464,7 @@ def follow(run, place, forecast, outcome, number):
 
 @dataclass(frozen=True)
 class Smoothing(Forecaster):
-    def begin(self, horizon, stream):
+    def start(self, horizon, stream):
         return Player(say, follow, [0.5])
 
 @oc.compiled
