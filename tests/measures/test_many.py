@@ -8,8 +8,8 @@ import pytest
 
 from onlinecal.core.joint import JointDistribution, encode
 from onlinecal.core.levels import LevelSets
-from onlinecal.engine import history
-from onlinecal.engine.history import Sorted, of_counts
+from onlinecal.engine2 import history
+from onlinecal.engine2.history import Counted, Each
 from onlinecal.measures import MEASURES
 
 #: values of options; those of a name that is not here are the default alone
@@ -103,16 +103,21 @@ def test_runs_are_made_in_parts_of_any_size(at_once, monkeypatch, seed):
     monkeypatch.setattr(history, "AT_ONCE", at_once)
     for grid, counts, positives in grids(rng):
         whole = LevelSets.of_counts(grid, counts, positives)
-        parts = [gamma for sets in of_counts(grid, counts, positives) for gamma in sets]
-        check(whole, parts)
+        check(whole, [gamma for _, sets in counted(grid, counts, positives).levels() for gamma in sets])
     for each in keys(rng):
-        kept = Sorted(*each.shape)
-        kept.keys[:] = each
-        kept.played(each.shape[1])
-        check(LevelSets.of_keys(each), [gamma for sets in kept.each() for gamma in sets])
+        kept = Each(*each.shape, False)
+        kept.keys, kept.filled[:] = rng.permuted(each, axis=1), each.shape[1]
+        check(LevelSets.of_keys(each), [gamma for _, sets in kept.levels() for gamma in sets])
+
+
+def counted(grid, counts, positives):
+    """A history on a grid with these counts."""
+    kept = Counted(len(counts), grid)
+    kept.of(0)[:, 0] = np.stack([counts - positives, positives], axis=-1)
+    return kept
 
 
 def test_a_grid_in_another_order_gives_the_same():
     grid, counts = np.array([0.5, 0.0, 1.0, 0.5]), np.array([[1, 2, 0, 3], [0, 1, 1, 1]])
-    (sets,) = of_counts(grid, counts, counts // 2)
-    check(sets, [JointDistribution.from_counts(grid, n, n // 2) for n in counts])
+    found = [gamma for _, sets in counted(grid, counts, counts // 2).levels() for gamma in sets]
+    check(LevelSets.of(found), [JointDistribution.from_counts(grid, n, n // 2) for n in counts])

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onlinecal.engine2 import steps
+from onlinecal.engine2.loop import hear_nothing
+from onlinecal.engine2.steps import law, own_uniform
 from onlinecal.forecasters import Forecaster
-from onlinecal.forecasters.baselines import nothing
-from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.rounds.steps import Memory, law, law_atoms, law_values, law_weights, own_uniform
 
 
 @dataclass(frozen=True)
@@ -18,17 +18,15 @@ class Quarters(Forecaster):
 
     def start(self, horizon, stream):
         grid = np.arange(5) / 4 if self.grid else None
-        return CompiledForecaster(_four, nothing, Memory(stream=stream), size=4, grid=grid)
+        return steps.Forecaster(say_four, hear_nothing, stream=stream, size=4, grid=grid)
 
 
-@law
-def _four(run, number):
-    u, weights = own_uniform(run, number - 1), law_weights(run)
+def say_four(run, number):
+    u, (values, weights) = own_uniform(run, number - 1), law(run)
     first = int(3.0 * u)
     for j in range(4):  # the third, the first, the second, and the first again
         place = first + (2 if j == 0 else 1 if j == 2 else 0)
-        law_atoms(run)[j] = place
-        law_values(run)[j] = place / 4.0 if place > 0 else -0.0
+        values[j] = place / 4.0 if place > 0 else -0.0
     weights[1] = weights[3] = 0.25 if u < 0.5 else 0.125
     weights[2] = 0.25 if u < 0.5 else 0.0
     weights[0] = 1.0 - 2.0 * weights[1] - weights[2]

@@ -8,10 +8,9 @@ import pytest
 import onlinecal as oc
 from onlinecal import natures as n
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
-from onlinecal.engine.game import Game
+from onlinecal.engine2 import steps
+from onlinecal.engine2.game import Game
 from onlinecal.forecasters import FORECASTERS, Constant, ForecastHedging
-from onlinecal.rounds.players import CompiledNature
-from onlinecal.rounds.steps import Memory, move
 from tests.natures.quarters import Quarters
 
 
@@ -52,8 +51,7 @@ def test_natures_see_what_they_declare(sight, what):
             Game(Constant(0.25), each, horizon=3, runs=range(1)).advance(3)
 
 
-@move
-def _peep(run, number, size, forecast):
+def peep(run, size, forecast, number):
     """The law and the draw as a step is shown them."""
     return (size + (0.0 if np.isnan(forecast) else 8.0)) / 16.0
 
@@ -62,7 +60,7 @@ def _peep(run, number, size, forecast):
 def test_steps_are_shown_what_they_declare(sight, shown):
     class Peeps(n.Nature):
         def start(self, horizon, stream):
-            return CompiledNature(_peep, Memory(), sight=sight)
+            return steps.Nature(peep, sight=sight)
 
     Peeps.sight = sight
     for nature in (Peeps(), n.Mixture((Peeps(),)), n.Switch(Peeps(), n.Contrarian("draw"), 5)):

@@ -11,9 +11,9 @@ from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.guarantee import Forecasters
 from onlinecal.core.strategy import strategy_key
-from onlinecal.engine.game import Game
+from onlinecal.engine2.game import Game
 from onlinecal.measures import MEASURES, cdl, cutoff_ce, ece, smooth_ce, u_calibration
-from onlinecal.natures._levels import FIRST, HEAD, LEVELS, MASK, ROOM
+from onlinecal.natures._levels import BEGIN, MANY
 from onlinecal.natures.adaptive import _coins, _fall
 from onlinecal.natures.adversarial import always_wrong
 from tests.by_hand import measured, reciting
@@ -50,7 +50,7 @@ def ends(forecaster, bias, horizon, runs, seed):
     """Whether the coins of each run have ended, and the total of its measures."""
     game = played(forecaster, n.EarlyStopping(bias), horizon, runs=range(runs), seed=seed)
     totals = [[horizon * measure(gamma) for gamma in game.gammas()] for measure in (smooth_ce, cutoff_ce)]
-    return game.nature.memory.floats[:, 0] != 0.5, np.array(totals)
+    return game.nature.state[:, 0] != 0.5, np.array(totals)
 
 
 def drift(b, delta, beta):
@@ -150,22 +150,17 @@ def test_minus_zero_is_the_level_zero():
 def test_the_table_grows_and_loses_no_level(nature, seed):
     """Against a forecaster that never repeats itself; kept of a level is its bias, or how often it was drawn."""
     game = played(f.EmpiricalMean(), nature, 3000, runs=range(3), seed=seed)
-    memory = game.nature.memory
-    assert memory.floats.shape[1] > FIRST
-    for r, gamma in enumerate(game.gammas()):
-        levels = memory.ints[r, LEVELS]
-        values = memory.ints[r, HEAD : HEAD + levels].view(np.float64)
-        order = np.argsort(values)
-        assert (values[order] == gamma.predictions).all()
+    for gamma, state in zip(game.gammas(), game.nature.state, strict=True):
+        levels = int(state[MANY])
+        table = state[BEGIN : BEGIN + 2 * levels].reshape(levels, 2)
+        values, numbers = table[np.argsort(table[:, 0])].T
+        assert (values == gamma.predictions).all()
         bias = gamma.positives - gamma.counts * gamma.predictions
         kept = bias if nature == n.Greedy() else gamma.counts
-        assert memory.floats[r][:levels][order] == pytest.approx(kept, abs=1e-9)
-        # The numbers of a level to come are there, too. Each level is at one place; half of the places are free.
-        assert levels < memory.floats.shape[1] == memory.ints[r, ROOM]
-        assert (memory.floats[r][levels:] == 0.0).all()
-        table = memory.ints[r, HEAD + memory.ints[r, ROOM] :][: memory.ints[r, MASK] + 1]
-        assert sorted(table[table > 0]) == list(range(1, levels + 1))
-        assert 2 * levels <= len(table)
+        assert numbers == pytest.approx(kept, abs=1e-9)
+        # The numbers of a level to come are there, too.
+        assert (state[BEGIN + 2 * levels :] == 0.0).all()
+        assert len(state) >= BEGIN + 2 * (levels + 1)
 
 
 # ---------------------------------------------------------------- figures

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter, OnlinecalError
-from onlinecal.engine.separate import Separate
+from onlinecal.core.errors import OnlinecalError
 from onlinecal.forecasters import Delayed, EmpiricalMean
 from onlinecal.natures import Bernoulli, Drift
 from onlinecal.schedules import (
@@ -90,18 +89,15 @@ def test_delays_of_ones_own():
     assert came_to(own) == came_to(shipped)
 
 
-def test_runs_are_separate():
-    schedule = Schedule(delays=ByOutcome())
-    with pytest.raises(InvalidParameter, match="expected one run, or"):
-        game_of(schedule=schedule)
-    games = [game_of(horizon=99, runs=range(r, r + 1), schedule=schedule) for r in range(3)]
-    several, told = Separate(games), []
-    several.advance(40, told.append)
-    several.advance(99, told.append)
-    assert sum(told) == several.asked == 99
-    assert several.resolved == min(game.resolved for game in games)
-    assert len(several.gammas()) == 3
-    assert several.compiled
+def test_runs_are_in_one_game(seed):
+    """Their outcomes become known at different times; each is the same game alone."""
+    options = {"horizon": 99, "seed": seed, "schedule": Schedule(delays=ByOutcome(1, 30)), "keeps": []}
+    game, told = game_of(runs=range(3), **options), []
+    game.advance(40, told.append)
+    game.advance(99, told.append)
+    assert sum(told) == game.asked == 99
+    for run in range(3):
+        assert came_to(game, run) == came_to(played(runs=range(run, run + 1), **options), 0)
 
 
 @pytest.mark.parametrize(
