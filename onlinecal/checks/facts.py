@@ -219,9 +219,6 @@ class _Started:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.strategy, name)
 
-    def start(self, horizon: int, stream: Any) -> Any:
-        return self.strategy.start(self.horizon, stream)
-
     def begin(self, horizon: int, stream: Any) -> Any:
         return getattr(self.strategy, "begin", self.strategy.start)(self.horizon, stream)
 

@@ -183,7 +183,19 @@ def short(forecaster: Any, runs: int, beside: Any = plain, **options: Any) -> Ro
     return Row(play, games * runs * 100, beside)
 
 
+def by_hand() -> Row:
+    """Each question is asked and resolved by a call."""
+
+    def play() -> None:
+        played = Game(HEDGING, CONTRARIAN, horizon=ROUNDS // 10, runs=range(1))
+        for _ in range(played.horizon):
+            played.resolve(played.ask())
+
+    return Row(play, ROUNDS // 10)
+
+
 HEDGING, CDL, PLAIN = f.ForecastHedging(), f.CDLMinimiser(), f.Scalar(RunningMean)
+COMPILED = oc.compiled(type("CompiledMean", (RunningMean,), {}))
 CONTRARIAN, COIN = n.Contrarian(), n.Bernoulli()
 TWO = n.Streams((CONTRARIAN, n.Drift()))
 LATE = {"schedule": Schedule(delays=Constant(10))}
@@ -243,6 +255,8 @@ ROWS: dict[str, Callable[[], Row]] = {
     "the same, 16 runs": lambda: game(
         PLAIN, CONTRARIAN, 16, ROUNDS // 16, plain_class
     ),
+    "the same class, compiled": lambda: game(COMPILED, CONTRARIAN, 1, beside=plain_class),
+    "questions asked and resolved by hand, one run": by_hand,
     "5,000 games of 100 rounds by `oc.play`, read at the end": lambda: short(HEDGING, 5000),
     "the same, read at 9 checkpoints": lambda: short(HEDGING, 5000, horizon=100),
     "the same of a forecaster without a grid": lambda: short(f.EmpiricalMean(), 5000, horizon=100),

@@ -16,10 +16,10 @@ from onlinecal.core.errors import InvalidParameter, OnlinecalError, ScenarioErro
 from onlinecal.core.validation import is_number
 from onlinecal.decisions.responses import RESPONSES
 from onlinecal.decisions.tasks import TASKS
+from onlinecal.engine2.start import start
 from onlinecal.forecasters import FORECASTERS
 from onlinecal.measures import MEASURES
 from onlinecal.natures import NATURES
-from onlinecal.rounds import protocol
 from onlinecal.schedules import ARRIVALS, DELAYS
 from onlinecal.sweeping import WIDTH, Named, ranged, sweep
 from tests.command_line import onlinecal
@@ -147,7 +147,7 @@ def test_every_strategy_is_started_once(tmp_path, monkeypatch):
 
     def counted(role, *rest):
         count[0] += 1
-        return protocol.start(role, *rest)
+        return start(role, *rest)
 
     monkeypatch.setattr(plans, "start", counted)
     tables = (
