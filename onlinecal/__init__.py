@@ -21,7 +21,7 @@ _NAMES = {
     "recalibration.estimator": "RecalibratedClassifier", "recalibration.maps": "fit_recalibration load_recalibration",
     "recalibration.recalibrator": "Recalibrator", "recalibration.replay": "recalibrate",
     "recalibration.river_model": "RiverRecalibrator", "recalibration.smoothing": "smooth_recalibration",
-    "report.curves": "Curve Study", "engine2.record": "compiled",
+    "report.curves": "Curve Study", "engine.record": "compiled",
 }  # fmt: skip
 _HOMES = {name: f"onlinecal.{home}" for home, names in _NAMES.items() for name in names.split()}
 _ROOMS = {
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from onlinecal.core.transcript import of_rounds as of_rounds
     from onlinecal.decisions import responses as responses
     from onlinecal.decisions import tasks as tasks
-    from onlinecal.engine2.record import compiled as compiled
+    from onlinecal.engine.record import compiled as compiled
     from onlinecal.exploit import search as search
     from onlinecal.face import load as load
     from onlinecal.face import play as play

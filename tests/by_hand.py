@@ -8,12 +8,12 @@ import numpy as np
 
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
-from onlinecal.engine2.game import Game
-from onlinecal.engine2.law import summed
-from onlinecal.engine2.play import Question
-from onlinecal.engine2.seats import seat
-from onlinecal.engine2.start import start
-from onlinecal.engine2.steps import Coming, Player
+from onlinecal.engine.game import Game
+from onlinecal.engine.law import summed
+from onlinecal.engine.play import Question
+from onlinecal.engine.seats import seat
+from onlinecal.engine.start import start
+from onlinecal.engine.steps import Coming, Player
 from onlinecal.forecasters import as_forecaster
 
 

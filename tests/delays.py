@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.schedules import Delays, Schedule
 
 

@@ -26,7 +26,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key
 from onlinecal.decisions.responses import RESPONSES, DecisionMaker, Noisy
 from onlinecal.decisions.tasks import DecisionTask, QuadraticTask
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import as_forecaster
 from onlinecal.measures import MEASURES
 from onlinecal.natures import Contrarian, UniformTruth

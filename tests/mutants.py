@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onlinecal import forecasters as f
-from onlinecal.engine2.steps import SAY, Nature, compiled, law
+from onlinecal.engine.steps import SAY, Nature, compiled, law
 from onlinecal.natures import EarlyStopping
 
 

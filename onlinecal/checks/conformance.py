@@ -21,10 +21,10 @@ from onlinecal.core.errors import OnlinecalError
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
-from onlinecal.engine2.game import Game
-from onlinecal.engine2.play import BLOCK
-from onlinecal.engine2.seats import Round
-from onlinecal.engine2.start import check_specification
+from onlinecal.engine.game import Game
+from onlinecal.engine.play import BLOCK
+from onlinecal.engine.seats import Round
+from onlinecal.engine.start import check_specification
 from onlinecal.forecasters import AlmostOneStepAhead, Constant, ForecastHedging
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.natures import Bernoulli, Contrarian, Nature

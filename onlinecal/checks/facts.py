@@ -11,9 +11,9 @@ import numpy as np
 
 from onlinecal.core.content import own_modules
 from onlinecal.core.strategy import counts_open, memory_at
-from onlinecal.engine2.game import Game, Question
-from onlinecal.engine2.play import BLOCK
-from onlinecal.engine2.steps import Player
+from onlinecal.engine.game import Game, Question
+from onlinecal.engine.play import BLOCK
+from onlinecal.engine.steps import Player
 from onlinecal.forecasters import EmpiricalMean
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.natures import Nature
@@ -219,7 +219,7 @@ class _Started:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.strategy, name)
 
-    def begin(self, horizon: int, stream: Any) -> Any:
+    def start(self, horizon: int, stream: Any) -> Any:
         return getattr(self.strategy, "begin", self.strategy.start)(self.horizon, stream)
 
 

@@ -16,9 +16,9 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.modules import locate
 from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import required, strategy_label
+from onlinecal.engine.game import Game
 from onlinecal.engine.horizon import check_horizon, checkpoints
-from onlinecal.engine2.game import Game
-from onlinecal.engine2.start import check_specification, start
+from onlinecal.engine.start import check_specification, start
 from onlinecal.forecasters import FORECASTERS, Forecaster
 from onlinecal.growth.outgrowth import outgrowth
 from onlinecal.naming import STRATEGIES, foreign, kind_of, named

@@ -31,11 +31,6 @@ def locked(array: NDArray[Any]) -> Any:
     return np.asarray(_Window(array))
 
 
-def address(array: Any) -> int:
-    """The address of an array's numbers."""
-    return int(array.__array_interface__["data"][0])
-
-
 def cells(v: Any, m: Any) -> Any:
     """The number j of the cell [j/m, (j + 1)/m) of v in [0, 1]; m for v = 1. Edges are rounded to floats."""
     nearest = np.rint(v * m)

@@ -32,29 +32,6 @@ def _four(first, second, counter):
     return a, b, c, d
 
 
-@kernel
-def uniform(keys, index):
-    """Number `index`, from 0, of the stream with these two words as its key; on [0, 1)."""
-    a, b, c, d = _four(keys[0], keys[1], (index >> 2) + 1)
-    lane = index & 3
-    word = a if lane == 0 else b if lane == 1 else c if lane == 2 else d
-    return (word >> np.uint64(11)) * _STEP
-
-
-@part_of_kernel
-def next_uniform(keys, index, cache):
-    """Number `index` of a stream that is asked for one number after the other. `cache` has five numbers, the first
-    of which begins as −1; it keeps the four that are made at a time.
-    """
-    block = index >> 2
-    if cache[0] != block:
-        a, b, c, d = _four(keys[0], keys[1], block + 1)
-        cache[1], cache[2] = (a >> np.uint64(11)) * _STEP, (b >> np.uint64(11)) * _STEP
-        cache[3], cache[4] = (c >> np.uint64(11)) * _STEP, (d >> np.uint64(11)) * _STEP
-        cache[0] = block
-    return cache[1 + (index & 3)]
-
-
 @part_of_kernel
 def fill_uniforms(keys, first, out):
     """Numbers first, first + 1, … of a stream, into a vector."""

@@ -1,1 +1,1 @@
-"""The engine: a forecaster and a nature meet round by round."""
+"""The game in plain Python (`play`), and the same game compiled (`loop`)."""

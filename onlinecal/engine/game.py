@@ -1,65 +1,99 @@
-"""A game: a forecaster meets nature question by question, in several runs.
+"""Several runs of one pair: by the compiled loop where both players are compiled, else run by run by `play`.
 
 Round t = 1, 2, …: nature may reveal context. The forecaster states the law of p_t; nature, from what its `Sight`
 allows, states q_t. The engine draws p_t from the law and y_t = 1[u_t < q_t]. The uniforms depend on the seed, the role,
 the strategies, the horizon and the number of the run alone. Players never draw their moves, so an adversary sees
 exactly what it declares. The course of a run does not depend on the other runs beside it.
-
-A game plays a list of events (`onlinecal.engine.events`): questions that are asked, outcomes that become known.
-`Game.advance` plays those of its schedule, `Game.ask` and `Game.resolve` one by hand.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from onlinecal.core.arrays import Floats
-from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure, in_one_line
-from onlinecal.core.joint import JointDistribution
-from onlinecal.core.levels import LevelSets
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, failure, in_one_line
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, integer
-from onlinecal.engine.events import ASK, LOOK, Agenda, Events, Question
+from onlinecal.engine import loop
+from onlinecal.engine.events import Events, Listed
+from onlinecal.engine.faults import Stops, stopped_by
+from onlinecal.engine.history import history_of, wider
 from onlinecal.engine.horizon import check_horizon, check_runs, check_time
-from onlinecal.engine.keeping import as_history
-from onlinecal.engine.ledger import Ledger
-from onlinecal.engine.loop import LEAST, Loop, Stopped
+from onlinecal.engine.law import brief, summed
+from onlinecal.engine.memory import check_history, check_players, parts_of
+from onlinecal.engine.play import Play, Stopped
+from onlinecal.engine.play import Question as InRun
+from onlinecal.engine.result import Result
+from onlinecal.engine.run import lay, make_rows, point_to_law, shared_width, width
+from onlinecal.engine.seats import seat
+from onlinecal.engine.start import check_pair, start
+from onlinecal.engine.steps import ASKED_AT, Coming, Player
 from onlinecal.engine.transcripts import Transcripts, check_kept
+from onlinecal.engine.uniforms import Uniforms, generators
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures.base import as_nature
-from onlinecal.rounds.hand import BLOCK
-from onlinecal.rounds.law import brief, failed
-from onlinecal.rounds.players import made_of_steps
-from onlinecal.rounds.protocol import check_pair, start
 from onlinecal.schedules.base import Schedule
 
-#: raised when rounds, draws, history or Γ of a game become others: results are kept under it (tests/versions.py)
+#: raised when rounds, draws, history or Γ of a game become others: results are kept under it (tests/golden.py)
 VERSION = 1
 IMMEDIATE = Schedule()
-#: run-rounds that are played before the game tells of its progress, also where a player is in Python. Questions with
-#: events that are listed at a time.
-SEGMENT, IN_PYTHON, LISTED = 2**21, 2**17, 2**15
+#: questions that are listed at a time, at least and at most, and run-rounds that are played at a time
+LEAST, MOST, SEGMENT = 2**10, 2**16, 2**19
+#: run-rounds that are worth a thread of their own
+THREAD = 2**15
 
 
-class Game:
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A question that was asked by hand in all runs: when, and of each run the forecast, q, and the law.
+
+    `forecast` and `probability` are (runs,) floats, `laws` are value → probability.
+    """
+
+    number: int
+    time: float
+    each: list[InRun]
+
+    @property
+    def resolved(self) -> bool:
+        """Whether its outcome is known."""
+        return self.each[0].resolved
+
+    @property
+    def forecast(self) -> Floats:
+        """The forecasts that were drawn, (runs,)."""
+        return np.array([q.forecast for q in self.each])
+
+    @property
+    def probability(self) -> Floats:
+        """The probabilities of the outcome 1, (runs,)."""
+        return np.array([q.probability for q in self.each])
+
+    @property
+    def laws(self) -> list[dict[float, float]]:
+        """The laws, value → probability."""
+        return [summed(*zip(*q.law, strict=True)) for q in self.each]
+
+
+class Game(Result):
     """One forecaster against one nature, in several runs; it can be pickled between rounds, with open questions.
 
     Both are specifications, or what makes one, such as a plain class. `runs` is the range of runs to play: run r is the
     same game in whatever batch. `schedule` says when `advance` asks the questions and tells their outcomes. Γ can be
     had of the rounds between any two `cuts`. `keeps` are kinds of context that are kept with all rounds, as
-    `transcripts`; `history` is of `onlinecal.engine.keeping`. The numbers depend neither on it nor on how many
-    `threads` play.
+    `transcripts`. The numbers do not depend on how many `threads` play.
 
-    `asked` and `resolved` are numbers of rounds; `compiled` says whether no part of a player is in plain Python. The
-    `ledger` has the histories. A game is over once a player has failed, since runs are then in
-    different rounds. Every call raises the same error.
+    `asked` is the number of questions; `compiled` says whether the loop plays them. A game is over once a player has
+    failed, since runs are then in different rounds. Every call raises the same error.
     """
 
     def __init__(
@@ -73,7 +107,6 @@ class Game:
         schedule: Schedule = IMMEDIATE,
         cuts: Iterable[float] = (),
         keeps: Iterable[str] | None = None,
-        history: Any = "exact",
         threads: int = 1,
     ) -> None:
         # Anything with `start` makes players: conformance plays such wrappers.
@@ -87,34 +120,36 @@ class Game:
         if not isinstance(cuts, Iterable):
             raise InvalidParameter(f"cuts = {brief(cuts)}; expected a list of times")
         check_pair(forecaster, nature, horizon)
-        self.names = strategy_name(forecaster), strategy_name(nature)
-        keys = strategy_key(forecaster), strategy_key(nature)
-        size, at = len(runs), f"T={horizon}"
-        self.horizon, self.runs, self.asked, self.resolved = horizon, runs, 0, 0
+        schedule.check_length(horizon)
+        check_players(forecaster, nature, horizon)
+        self.pair, self.names = (forecaster, nature), (strategy_name(forecaster), strategy_name(nature))
+        self.horizon, self.runs, self.seed, self.schedule = horizon, runs, seed, schedule
+        self.threads, self.asked, self._stopped = count("threads", threads), 0, ""
         self.forecaster = start("forecaster", forecaster, horizon, runs, seed)
         self.nature = start("nature", nature, horizon, runs, seed)
+        self.compiled = isinstance(self.forecaster, Player) and isinstance(self.nature, Player)
+        self.cuts, self.streams = sorted({check_time(cut) for cut in cuts}), max(1, len(nature.streams))
+        self.all_streams = range(self.streams)
+        self.events = Events(schedule.clock(horizon, seed), self.cuts, self.streams, self._streams_of(nature))
+        grid = getattr(self.forecaster, "grid", None)
+        self.transcripts = None if keeps is None else Transcripts(len(runs), check_kept(keeps, nature))
+        points = None if grid is None else len(grid)
+        check_history(len(runs), horizon, points, parts_of(len(self.cuts), self.streams, horizon))
+        self.history = history_of(len(runs), grid, horizon, self.events.parted)
+        self.levels = math.inf if points is None else points
         # The outcomes' uniforms belong to nature alone: every forecaster faces the same ones.
-        outcomes = Stream(seed, ("outcome", keys[1], at), runs).keys
-        draws = Stream(seed, ("forecast", keys[0], at), runs).keys
-        self.transcripts = None if keeps is None else Transcripts(size, check_kept(keeps, nature))
-        kept = () if self.transcripts is None else self.transcripts.kinds
-        self.compiled = made_of_steps(self.forecaster) and made_of_steps(self.nature)
-        self.schedule = schedule
-        if schedule.delays.by_outcome and size != 1:
-            raise InvalidParameter(
-                f"{schedule.label} depends on the outcomes, so each run has an order of its own; expected one run, or "
-                "`onlinecal.engine.separate.Separate` for several"
-            )
-        schedule.check_length(horizon)
-        cuts, streams = sorted({check_time(cut) for cut in cuts}), max(1, len(nature.streams))
-        streams_of = partial(_streams_of, self.nature, self.names[1], streams) if nature.streams else None
-        self._agenda = Agenda(schedule.clock(horizon, seed), cuts, streams, streams_of)
-        self.ledger = Ledger(size, horizon, self.forecaster.grid, cuts, streams, as_history(history))
+        of = ("forecast", strategy_key(forecaster)), ("outcome", strategy_key(nature))
+        self.uniforms = tuple(Stream(seed, (*names, f"T={horizon}"), runs) for names in of)
+        #: the game's own row in each run, as `loop` says, and how many open questions it has room for
+        self.tables = np.hstack(
+            [*(generators(stream, runs) for stream in self.uniforms), np.zeros((len(runs), 1))]
+        )
+        self.room, self.rows, self.mine_from = 0, np.zeros((0, 0)), 0
+        #: the runs as `play` plays them, from when it is asked to; and whether it plays by the schedule too
+        self._plays: list[Play] | None = None
+        self.in_python = not self.compiled
         #: the questions that were asked by hand, by number
         self._open: dict[int, Question] = {}
-        self._loop = Loop(self.forecaster, self.nature, (draws, outcomes), kept)
-        self.threads = count("threads", threads)
-        self._stopped = ""
 
     def __copy__(self) -> Game:
         # Players and history belong to one game.
@@ -132,29 +167,34 @@ class Game:
         if until > self.horizon:
             raise InvalidParameter(f"round {until} is beyond the horizon {self.horizon}")
         self._check_alive()
-        mine, theirs, agenda, runs = self.forecaster, self.nature, self._agenda, len(self.runs)
-        # A state that grows with every round has memory reserved before: for few rounds, but enough for all threads.
-        few = mine.grows or theirs.growth(self._levels) > 4 * BLOCK
-        most = max(BLOCK * runs, 2 * LEAST * self.threads) if few else SEGMENT
-        if not self.compiled:
-            most = max(min(most, IN_PYTHON), 64 * runs)
+        block = min(MOST, max(LEAST, SEGMENT // len(self.runs)))
         while self.asked < until:
-            last = min(until, self.asked + max(1, most // runs))
-            if agenda.lag is None:
-                # A list costs a pass through the questions that are open.
-                last = min(last, self.asked + max(LISTED, agenda.open))
-            # Events cannot be listed again.
-            events = self._play(partial(agenda.upto, self.asked + 1, last), begun=agenda.lag is None)
+            last = min(until, self.asked + block)
+            with Stops(self, begun=True):
+                if self.in_python:
+                    for play in self.plays:
+                        play.play(last)
+                    new, self.asked = last - self.asked, last
+                else:
+                    new = self._play(self.events.upto(self.asked + 1, last))
             if progress is not None:
-                progress(events.asked)
+                progress(new)
 
     def ask(self, time: float | None = None) -> Question:
         """Asks the next question, at the time of its number by default; for `resolve`, at any later time.
 
         The forecaster commits itself, nature moves, forecast and outcome are drawn.
         """
-        question = self._by_hand(time)
-        self._open[question.number] = question
+        number, at = self._next(time)
+        with Stops(self, begun=True):
+            open = self.events.open + len(self._open) + 1
+            self._make_room(number, open)
+            each = [play.ask(number, at) for play in self.plays]
+        self.asked = number
+        if self.in_python:
+            for play in self.plays:
+                play.asked = number
+        question = self._open[number] = Question(number, at, each)
         return question
 
     def resolve(self, question: Question, time: float | None = None, outcome: Any = None) -> None:
@@ -169,146 +209,228 @@ class Game:
                 f"{in_one_line(question)} is no open question of this game; expected one that it asked, each once, and "
                 "of a pickled game one that was pickled together with it"
             )
-        at = question.time if time is None else check_time(time, question.time)
+        if time is not None:
+            check_time(time, question.time)
         if outcome is not None:
             told = np.asarray(outcome)
             whole = told.dtype.kind in "biuf" and told.shape in ((), (len(self.runs),))
             if not whole or not np.isin(told, (0, 1)).all():
                 said = f"outcome = {brief(outcome)}; expected 0 or 1, or one of them for each run"
                 raise InvalidParameter(said)
-            self._loop.tell(question.slot, told)
+            for q, y in zip(question.each, np.broadcast_to(told, len(self.runs)).tolist(), strict=True):
+                q.outcome = int(y)
         del self._open[question.number]
-        self._play(partial(self._agenda.resolve, question, at), begun=True)
-        _fill(question, resolved=True)
+        with Stops(self, begun=True):
+            for play, q in zip(self.plays, question.each, strict=True):
+                play.resolve(q, question.time if time is None else float(time))
 
     def laws(self) -> list[dict[float, float]]:
         """The laws that the forecaster states in the next round, value → probability.
 
         The game stays as it is; an object in plain Python is asked once more.
         """
-        laws: list[dict[float, float]] = self._by_hand(None, look=True).laws
-        return laws
+        number, at = self._next(None)
+        with Stops(self, begun=False):
+            self._make_room(number, self.events.open + len(self._open) + 1)
+            found = [play.look(number, at) for play in self.plays]
+        return [summed(*zip(*law, strict=True)) for law in found]
 
-    def _by_hand(self, time: float | None, look: bool = False) -> Question:
-        """Asks the next question, or looks at its law."""
+    def _next(self, time: float | None) -> tuple[int, float]:
+        """The number of the next question, and the time at which it is asked."""
         self._check_alive()
         number = self.asked + 1
         if number > self.horizon:
             raise InvalidParameter(f"round {number} is beyond the horizon {self.horizon}")
-        at, streams_of = float(number) if time is None else check_time(time), self._agenda.streams_of
-        stream = 0 if streams_of is None else int(streams_of(number, number)[0])
-        events, question = self._agenda.ask(number, at, stream, LOOK if look else ASK)
-        self._play(lambda: events, begun=False, whole=True, look=look)
-        forecast, probability, laws = self._loop.said(question.slot)
-        _fill(question, forecast=forecast, probability=probability, laws=laws)
-        return question
-
-    # ---------------------------------------------------------------- what came of it
-
-    def gammas(self, stream: int | None = None) -> list[JointDistribution]:
-        """Γ of each run over the rounds that are resolved, of one stream or (None) of all; needs one."""
-        gammas = self.known(stream)
-        if not gammas:
-            raise InvalidParameter("no round has been resolved; Γ needs one")
-        return gammas
-
-    def known(self, stream: int | None = None) -> list[JointDistribution]:
-        """As `gammas`, and empty where no round is resolved."""
-        return [gamma for sets in self.each(stream) for gamma in sets]
-
-    def each(self, stream: int | None = None) -> Iterator[LevelSets]:
-        """The level sets of `known`, of some runs at a time: no others are in memory. No round may come in between."""
-        self._check_alive()
-        return self.ledger.each(stream)
-
-    def moved(self, stream: int | None = None) -> Floats | None:
-        """The mean distance that forecasts of each run were moved, (runs,): rounded up, by 1e-11 of it at most.
-
-        None where the Γ of `gammas` is exact, and where no round is resolved.
-        """
-        self._check_alive()
-        return self.ledger.moved(stream)
+        return number, float(number) if time is None else check_time(time)
 
     @property
     def parts(self) -> list[Game]:
         """Itself: all its runs are in the same round, as those of a world are not."""
         return [self]
 
-    def certificates(self) -> dict[str, Floats]:
-        """Totals that the forecaster proves of its own play so far: name → (runs,) totals."""
-        self._check_alive()
-        return self.forecaster.certificates()
+    # ---------------------------------------------------------------- the compiled loop
+
+    def _play(self, listed: Listed) -> int:
+        """Plays listed events in all runs, some runs in each thread; the number of questions."""
+        rounds = len(listed.times)
+        self._make_room(self.asked + rounds, self.events.places)
+        lent = self.history.lend(listed.names, listed.told)
+        log: tuple[Any, Any] = np.zeros((0, 0, 0)), np.zeros(0, np.int64)
+        if self.transcripts is not None:
+            first, times, streams = self.asked + 1, listed.times, 0
+            if self.streams > 1:
+                streams = self.events.parts_of(first, self.asked + rounds, times) % self.streams
+            log = self.transcripts.lend(first, times, listed.known, streams, listed.told)
+        questions = loop.Questions(listed.codes, listed.parts, listed.times, self.asked)
+        given = (
+            *loop.steps_of(self.forecaster, self.nature), self.rows, self.mine_from, self.tables, questions,
+            self._rules(), loop.Told(*lent, *log),
+        )  # fmt: skip
+        play, runs = loop.play_runs(), len(self.runs)
+        threads = min(self.threads, max(1, runs * rounds // THREAD))
+
+        def share(first: int, last: int) -> Any:
+            try:
+                return play(*given, first, last)
+            except Exception as error:
+                return error
+
+        for said in _in_threads(share, runs, threads):
+            if isinstance(said, Exception):
+                (run,) = np.flatnonzero(self.tables[:, loop.CALLED])[:1].tolist() or (None,)
+                if run is None:
+                    raise said
+                called = self.tables[run, loop.CALLED]
+                raise Stopped(bool(called > 0), int(abs(called)), said, run) from said
+            if said[0] != loop.FINE:
+                raise stopped_by(self.forecaster, self._rules().draws, *said)
+        self.history.take(listed.names, lent)
+        if self.transcripts is not None:
+            self.transcripts.take()
+        self.asked += rounds
+        return rounds
+
+    def _make_room(self, asked: int, open: int) -> None:
+        """Makes both players fit for what comes, and lays them out where that needs more room."""
+        mine, theirs, coming = (
+            self.forecaster,
+            self.nature,
+            Coming(asked, open, self.all_streams, self.levels),
+        )
+        for player in (mine, theirs):
+            if isinstance(player, Player):
+                try:
+                    player.make_room(coming)
+                except Exception as error:
+                    raise Stopped(player is mine, self.asked + 1, error) from error
+        if not self.compiled:
+            return
+        if open > self.room:
+            self.room, mine.laid = 2 * open, False
+            self.tables = wider(self.tables, loop.TABLE + loop.QUESTION * self.room)
+        # By hand, players that were pickled are first laid into rows of their own.
+        if mine.laid and theirs.laid and theirs.rows is self.rows:
+            return
+        # One note more is for questions that are asked by hand.
+        start, atoms = width(theirs, self.room + 1, 0), mine.size
+        wide = start + width(mine, self.room + 1, atoms)
+        self.rows, common = make_rows(len(self.runs), wide, shared_width(theirs) + shared_width(mine))
+        self.mine_from, far = start, self.rows.size
+        left = lay(theirs, self.rows[:, :start], self.room + 1, 0, common, far)
+        lay(mine, self.rows[:, start:], self.room + 1, atoms, left, far + len(common) - len(left) - start)
+        theirs.rows = self.rows
+        point_to_law(self.rows, start)
+
+    def _rules(self) -> Any:
+        mine, theirs = self.forecaster, self.nature
+        places = {kind: place for place, kind in theirs.reveals.items()} | {ASKED_AT: -1}
+        needs = np.array([(places[kind], place) for place, kind in mine.needs.items()], np.int64).reshape(
+            -1, 2
+        )
+        sides = theirs.by_side and mine.side is not None
+        draws = mine.draw is not None and (theirs.sight < loop.LAW_SEEN or sides)
+        return loop.Rules(
+            mine.size, int(theirs.sight), draws, sides, theirs.hear is not None, mine.note + theirs.note > 0,
+            theirs.reveal is not None or len(needs) + len(theirs.times) > 0, needs,
+            np.array([] if self.transcripts is None else [places[kind] for kind in self.transcripts.kinds], np.int64),
+            np.array(theirs.times, np.int64),
+        )  # fmt: skip
+
+    # ---------------------------------------------------------------- in Python
+
+    @property
+    def plays(self) -> list[Play]:
+        """Each run as `play` plays it."""
+        if self._plays is None:
+            self._plays = [self._run_in_python(r) for r in range(len(self.runs))]
+        return self._plays
+
+    def _run_in_python(self, r: int) -> Play:
+        mine, theirs = (
+            seat(role, strategy, player if isinstance(player, Player) else player[r], r)
+            for role, strategy, player in zip(
+                ("forecaster", "nature"), self.pair, (self.forecaster, self.nature), strict=True
+            )
+        )
+        run = range(self.runs[r], self.runs[r] + 1)
+        draws, outcomes = (Uniforms(stream.over(run)) for stream in self.uniforms)
+        clock, keep = self.schedule.clock(self.horizon, self.seed), partial(self.keep, r)
+        single = not self.events.parted and self.transcripts is None
+        extend = partial(self.history.extend, r) if single else None
+        return Play(
+            mine, theirs, clock, draws, outcomes, self.events.part_of, keep, self._make_room, extend, r
+        )
+
+    def hand_over(self) -> None:
+        """Has `play` play from now on, with the questions that are open."""
+        if self.in_python:
+            return
+        plays, self.in_python = self.plays, True
+        for r, play in enumerate(plays):
+            play.asked = self.asked
+            rows = zip(self.events.waiting.tolist(), self.events.known.tolist(), strict=True)
+            play.waiting = sorted(self._opened(r, *each) for each in rows)
+
+    def _opened(self, r: int, row: list[int], known: list[float]) -> tuple[float, int, InRun]:
+        """An open question of the loop, as `play` has it: when its outcome is known, its number, and the question."""
+        number, place, part = row
+        _, atom, forecast, outcome, q = (
+            self.tables[r, loop.TABLE :].reshape(-1, loop.QUESTION)[place].tolist()
+        )
+        made = InRun(
+            number, math.nan, part, place=int(atom), forecast=forecast, probability=q, outcome=int(outcome)
+        )
+        if self.transcripts is not None:
+            made.time = float(self.transcripts.questions[number - 1, 0])
+        made.note, made.hidden = (
+            player.notes[r, place * player.note :][: player.note].copy()
+            for player in (self.forecaster, self.nature)
+        )
+        made.context = {kind: float(made.hidden[at]) for at, kind in self.nature.reveals.items()}
+        return known[made.outcome if len(known) > 1 else 0], number, made
 
     # ---------------------------------------------------------------- inside
 
-    def _play(
-        self, listed: Callable[[], Events], *, begun: bool, whole: bool = False, look: bool = False
-    ) -> Events:
-        """Plays the events that `listed` returns.
+    def _streams_of(self, nature: Any) -> Callable[[int, int], Any] | None:
+        if not nature.streams:
+            return None
+        player = self.nature if isinstance(self.nature, Player) else self.nature[0]
+        return partial(_streams_of, player, self.names[1], self.streams)
 
-        `begun`: the game is over if it fails. `whole`: forecasters state the whole law where the drawn atom would do.
-        `look`: the events change nothing.
-        """
-        mine, theirs, number = self.forecaster, self.nature, self.asked + 1
-        self._stopped = (
-            "a player asks for a round of the game in which it is asked; expected a game of its own"
-        )
-        try:
-            events = listed()
-            resolved = sum(events.resolved)
-            histories = [self.ledger.history(part) for part in events.parts]
-            for history, rounds in zip(histories, events.resolved, strict=True):
-                history.reserve(rounds)
-            try:
-                mine.prepare(events.asked, events.open, events.streams)
-            except OnlinecalError:
-                raise
-            except Exception as error:
-                raise Stopped(True, number, error) from error
-            mine.reserve(max(resolved, events.asked))
-            theirs.reserve(max(resolved, events.asked), self._levels)
-            self._loop.reserve(max(1, self._agenda.slots + look))
-            log = None
-            if self.transcripts is not None:
-                log = np.empty((len(self.runs), resolved, 2 + len(self.transcripts.kinds)))
-            begun = begun or not look
-            self._loop.play(self.asked, events, histories, log, self.threads, whole)
-            events = events.settled()
-            resolved = sum(events.resolved)
-            if not look:
-                self.asked, self.resolved = self.asked + events.asked, self.resolved + resolved
-            for history, rounds in zip(histories, events.resolved, strict=True):
-                history.played(rounds)
-            if self.transcripts is not None and log is not None:
-                self.transcripts.extend(events.told(self.asked), log[:, :resolved])
-        except (Stopped, MemoryError) as error:
-            stop = error if isinstance(error, Stopped) else Stopped(True, number, error)
-            role, name = ("forecaster", self.names[0]) if stop.forecaster else ("nature", self.names[1])
-            said = failed(stop.fault, f"{role} {name!r}", stop.number, self.runs, stop.run)
-            # Some runs have played on, others not; nothing more can be asked of this game.
-            self._stopped = str(said) if begun else ""
-            raise said from stop.fault
-        except BaseException as error:
-            interrupted = f"a round after round {self.asked} was interrupted"
-            self._stopped = (in_one_line(error, str) or interrupted) if begun else ""
-            raise
-        self._stopped = ""
-        return events
+    def __getstate__(self) -> dict[str, Any]:
+        # Steps are functions of this process: the specifications start the players again.
+        plays = None if self._plays is None else [(play.asked, play.waiting) for play in self._plays]
+        kept = {
+            name: player.kept()
+            for name in ("forecaster", "nature")
+            if isinstance(player := vars(self)[name], Player)
+        }
+        events = copy.copy(self.events)
+        events.streams_of = None
+        return self.__dict__ | kept | {"rows": None, "_plays": plays, "events": events}
 
-    @property
-    def _levels(self) -> float:
-        """How many different forecasts there can be."""
-        return math.inf if self.forecaster.grid is None else len(self.forecaster.grid)
-
-    def _check_alive(self) -> None:
-        if self._stopped:
-            raise InvalidForecast(self._stopped)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for role, strategy in zip(("forecaster", "nature"), self.pair, strict=True):
+            if isinstance(state[role], dict):
+                player = start(role, strategy, self.horizon, self.runs, self.seed)
+                player.restore(state[role])
+                setattr(self, role, player)
+        self.events.streams_of = self._streams_of(self.pair[1])
+        self._plays = None
+        if state["_plays"] is not None:
+            for play, (asked, waiting) in zip(self.plays, state["_plays"], strict=True):
+                play.asked, play.waiting = asked, waiting
 
 
-def _fill(question: Question, **what: Any) -> None:
-    """Writes what became known of a question, which its owner only reads."""
-    for name, value in what.items():
-        object.__setattr__(question, name, value)
+def _in_threads(play: Callable[[int, int], Any], runs: int, threads: int) -> list[Any]:
+    """Calls `play` with the first and last of equal shares of the runs."""
+    threads = min(threads, runs)
+    if threads < 2:
+        return [play(0, runs)]
+    bounds = np.linspace(0, runs, threads + 1).astype(int).tolist()
+    with ThreadPoolExecutor(threads, thread_name_prefix="onlinecal") as pool:
+        return list(pool.map(play, bounds, bounds[1:]))
 
 
 def _streams_of(nature: Any, name: str, streams: int, first: int, last: int) -> Any:

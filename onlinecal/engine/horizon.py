@@ -9,7 +9,7 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import integer, is_number
-from onlinecal.rounds.law import brief
+from onlinecal.engine.law import brief
 
 #: the longest game: level counts and the clock stay exact far beyond, patience does not
 LONGEST = 10**9

@@ -7,15 +7,25 @@ from typing import Any
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.memory import GIB, free_memory
 from onlinecal.core.strategy import bytes_at, strategy_name
+from onlinecal.engine import history
+
+#: the share of the free memory that histories may take; reading them takes more
+SHARE = 0.5
 
 
-def bytes_of_run(forecaster: Any, nature: Any, horizon: int, kept: float) -> float:
-    """The bytes that a run of a game takes at most, about, with the last states of both players."""
-    return kept + sum(bytes_at(player, horizon, horizon) for player in (forecaster, nature))
+def parts_of(cuts: int, streams: int, horizon: int) -> int:
+    """How many parts can have a round: a stretch between cuts, and a stream."""
+    return min(cuts + 1, horizon) * streams
 
 
-def check_players(forecaster: Any, nature: Any, horizon: int) -> float:
-    """Refuses players of which a single run has no room; the free memory."""
+def bytes_of_run(forecaster: Any, nature: Any, horizon: int, points: int | None, parts: int = 1) -> float:
+    """About the bytes that a run takes at most: its history (see there), and the last states of both players."""
+    players = sum(bytes_at(player, horizon, horizon) for player in (forecaster, nature))
+    return history.bytes_of_run(points, horizon, parts) + players
+
+
+def check_players(forecaster: Any, nature: Any, horizon: int) -> None:
+    """Refuses players of which a single run has no room."""
     players, free = (forecaster, nature), free_memory()
     bytes_of = [bytes_at(player, horizon, horizon) for player in players]
     needed, most = sum(bytes_of), players[bytes_of[1] > bytes_of[0]]
@@ -24,15 +34,22 @@ def check_players(forecaster: Any, nature: Any, horizon: int) -> float:
             f"one run of {horizon} rounds needs up to {needed / GIB:.1f} GiB for what the players remember, most of it "
             f"{strategy_name(most)!r} ({most.memory}), and {free / GIB:.1f} GiB are free; expected a shorter horizon"
         )
-    return free
 
 
-def check_counts(runs: int, points: int, tables: int) -> None:
-    """Refuses games with more tables of counts on a grid than there is memory for."""
-    needed, free = 8 * runs * points * tables, free_memory()
-    if needed > 0.8 * free:
-        raise InvalidParameter(
-            f"{runs} runs with {tables} tables of {points} counts, for stretches between decision makers who join and "
-            f"leave and for streams, need {needed / GIB:.1f} GiB, and {free / GIB:.1f} GiB are free; "
-            "expected fewer decision makers, a smaller grid, or fewer runs at a time"
+def check_history(runs: int, horizon: int, points: int | None, parts: int) -> None:
+    """Refuses runs of which the histories have no room."""
+    needed, free = runs * history.bytes_of_run(points, horizon, parts), free_memory()
+    if needed <= SHARE * free:
+        return
+    what = f"{runs} run(s) of {horizon} rounds"
+    if points is None:
+        what, expected = f"{what} without a grid", "or rounds, `rounded`, or a forecaster with a grid"
+    else:
+        what += (
+            f" with {parts} tables of {points} counts, for streams and decision makers who join and leave,"
         )
+        expected = "at a time, fewer decision makers, or a smaller grid"
+    raise InvalidParameter(
+        f"{what} need {needed / GIB:.1f} GiB for their history, and {SHARE:g} of {free / GIB:.1f} GiB that are free "
+        f"may be used; expected fewer runs {expected}"
+    )

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from onlinecal.engine2.steps import Coming, Run, kernel, note, shared, state
+from onlinecal.engine.steps import Coming, Run, kernel, note, shared, state
 from onlinecal.forecasters.baselines import write_value
 
 #: the state: a bound on the squared norm of the errors, and the rounds told. The sums of all rising and falling terms.

@@ -132,7 +132,7 @@ class OfOthers(Composition, Forecaster):
 class Scalar(OfPlain, Forecaster):
     """Plays a forecaster in plain Python: any object with `forecast()` and `update(forecast, outcome)`.
 
-    `forecast(round)` and `update(forecast, outcome, round)` are given the same `onlinecal.engine2.seats.Round`. It has
+    `forecast(round)` and `update(forecast, outcome, round)` are given the same `onlinecal.engine.seats.Round`. It has
     a number, a time, the context that the class `needs`, and room for a memo.
 
     Information: One Python object a run. A law has at most 64 values, or the class attribute `atoms`. The facts of

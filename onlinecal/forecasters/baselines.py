@@ -8,8 +8,8 @@ import numpy as np
 
 from onlinecal.core.specification import UNIT, allow, number
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.steps import Run, kernel, law, note, shared, state
+from onlinecal.engine import steps
+from onlinecal.engine.steps import Run, kernel, law, note, shared, state
 from onlinecal.forecasters.base import Forecaster, OnGrid, grid_of
 
 

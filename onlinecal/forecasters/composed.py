@@ -11,9 +11,9 @@ from onlinecal.core.expressions import depends_on_horizon
 from onlinecal.core.specification import STEPS, allow, part, whole, word
 from onlinecal.core.strategy import some
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.parts import begin_part
-from onlinecal.engine2.steps import Run, drawn, inner, kernel, law, note, one_of, shared
+from onlinecal.engine import steps
+from onlinecal.engine.parts import begin_part
+from onlinecal.engine.steps import Run, drawn, inner, kernel, law, note, one_of, shared
 from onlinecal.forecasters.base import Forecaster, OfOthers, OnGrid, grid_of
 from onlinecal.forecasters.recalibration import cell_of
 

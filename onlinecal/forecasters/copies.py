@@ -13,10 +13,10 @@ from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.specification import allow, optional, part, whole
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.law import Unplayable
-from onlinecal.engine2.parts import begin_part
-from onlinecal.engine2.steps import Run, inner, kernel, note, shared, state
+from onlinecal.engine import steps
+from onlinecal.engine.law import Unplayable
+from onlinecal.engine.parts import begin_part
+from onlinecal.engine.steps import Run, inner, kernel, note, shared, state
 from onlinecal.forecasters.base import Forecaster, OfOthers
 
 #: measures with a total that is at most the sum over parts of the rounds: proved in docs/proofs.md

@@ -12,8 +12,8 @@ from onlinecal.core.guarantee import Guarantee, Sight, through
 from onlinecal.core.specification import allow, number, word
 from onlinecal.core.strategy import parameters
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.steps import Run, kernel, shared, state
+from onlinecal.engine import steps
+from onlinecal.engine.steps import Run, kernel, shared, state
 from onlinecal.forecasters import _blocks
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.forecasters.baselines import write_value

@@ -11,9 +11,9 @@ from onlinecal.core.expressions import depends_on_horizon, value_at
 from onlinecal.core.specification import allow, expression, number, parts
 from onlinecal.core.strategy import some, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.parts import begin_part
-from onlinecal.engine2.steps import Run, drawn, kernel, law, note, one_of, own_uniform, shared, state
+from onlinecal.engine import steps
+from onlinecal.engine.parts import begin_part
+from onlinecal.engine.steps import Run, drawn, kernel, law, note, one_of, own_uniform, shared, state
 from onlinecal.forecasters.base import Forecaster, OfOthers
 from onlinecal.forecasters.baselines import write_value
 from onlinecal.forecasters.composed import EACH, is_law, joined, part_of, pass_on, steps_of

@@ -14,8 +14,8 @@ from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee, Sight, through
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.steps import Run, kernel, shared, state
+from onlinecal.engine import steps
+from onlinecal.engine.steps import Run, kernel, shared, state
 from onlinecal.forecasters.base import OnGrid, biases, grid_of
 from onlinecal.forecasters.baselines import write_pair, write_value
 

@@ -16,8 +16,8 @@ from onlinecal.core.expressions import grid_steps
 from onlinecal.core.guarantee import Guarantee, Sight, log
 from onlinecal.core.specification import STEPS, allow, word
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.steps import Run, kernel, law, note, shared, state
+from onlinecal.engine import steps
+from onlinecal.engine.steps import Run, kernel, law, note, shared, state
 from onlinecal.forecasters.base import InSteps, OnGrid, grid_of
 from onlinecal.forecasters.baselines import write_value
 from onlinecal.forecasters.hedging import point_of

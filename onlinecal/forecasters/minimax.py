@@ -9,8 +9,8 @@ from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee, OnGrid, Potential, Sight
 from onlinecal.core.specification import Specification, allow, whole
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.steps import Run, kernel, law, shared, state
+from onlinecal.engine import steps
+from onlinecal.engine.steps import Run, kernel, law, shared, state
 from onlinecal.forecasters.base import Forecaster, grid_of
 from onlinecal.forecasters.hedging import point_of
 from onlinecal.games.policy import longest, play, policy, slack

@@ -11,8 +11,8 @@ from onlinecal.core.expressions import check_expression
 from onlinecal.core.guarantee import Guarantee, Potential, Sight
 from onlinecal.core.specification import allow, expression, tuned, whole
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.steps import Run, kernel, law, own_uniform, shared, state
+from onlinecal.engine import steps
+from onlinecal.engine.steps import Run, kernel, law, own_uniform, shared, state
 from onlinecal.forecasters.base import Forecaster, OnGrid, grid_of
 from onlinecal.forecasters.baselines import count_outcomes
 

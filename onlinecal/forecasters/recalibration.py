@@ -7,8 +7,8 @@ from typing import ClassVar
 from onlinecal.core.arrays import cells
 from onlinecal.core.specification import allow, number, whole
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.steps import Run, kernel, note, shared, state
+from onlinecal.engine import steps
+from onlinecal.engine.steps import Run, kernel, note, shared, state
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.forecasters.baselines import write_value
 

@@ -7,8 +7,8 @@ from onlinecal.core.columns import Column
 from onlinecal.core.expressions import grid_steps
 from onlinecal.core.guarantee import Guarantee, Sight
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.steps import Run, kernel, shared, state
+from onlinecal.engine import steps
+from onlinecal.engine.steps import Run, kernel, shared, state
 from onlinecal.forecasters.base import InSteps
 from onlinecal.forecasters.baselines import write_value
 from onlinecal.forecasters.hedging import short_sinh

@@ -6,8 +6,8 @@ import numpy as np
 
 from onlinecal.core.arrays import cells as cells_of
 from onlinecal.core.guarantee import Sight
-from onlinecal.engine2 import steps
-from onlinecal.engine2.steps import kernel, law
+from onlinecal.engine import steps
+from onlinecal.engine.steps import kernel, law
 
 #: the state of a nature with levels: how many there are, how many are settled, one number of its own. Then come
 #: the levels, each with its value and the numbers that the nature keeps of it. The settled ones are in ascending order;

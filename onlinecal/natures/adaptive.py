@@ -10,8 +10,8 @@ from onlinecal.core.guarantee import Forecasters, Guarantee, Potential, Sight
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.specification import STEPS, allow, expression, tuned
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.steps import Run, kernel, note, shared, state
+from onlinecal.engine import steps
+from onlinecal.engine.steps import Run, kernel, note, shared, state
 from onlinecal.natures.base import Nature
 
 

@@ -8,8 +8,8 @@ from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Forecasters, Guarantee, Sight
 from onlinecal.core.specification import UNIT, allow, optional, whole, word
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.steps import Run, kernel, law, shared, state
+from onlinecal.engine import steps
+from onlinecal.engine.steps import Run, kernel, law, shared, state
 from onlinecal.natures._levels import cell_of, entered, level_nature, place_of
 from onlinecal.natures.base import Nature
 

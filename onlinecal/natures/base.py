@@ -16,7 +16,7 @@ from onlinecal.core.specification import (
     number,
     specified,
 )
-from onlinecal.engine2.law import brief
+from onlinecal.engine.law import brief
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def declared_sight(plain: Any, default: Sight) -> Sight:
 class Scalar(OfPlain, Nature):
     """Plays a nature in plain Python: an object with `probability()` or `probability(round)`, and maybe `update`.
 
-    `update(forecast, outcome)` tells it a past round. `round` (`onlinecal.engine2.seats.Round`) has a number and a
+    `update(forecast, outcome)` tells it a past round. `round` (`onlinecal.engine.seats.Round`) has a number and a
     time. As far as its class declares sight, it has the law, a dict value → probability, and the forecast. With the
     class attribute `reveals` it has `context(round)`, which returns a dict kind → number.
 

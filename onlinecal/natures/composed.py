@@ -14,10 +14,10 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.specification import allow, expression, part, parts
 from onlinecal.core.strategy import some, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.loop import hear_nothing, say_nothing
-from onlinecal.engine2.parts import begin_part
-from onlinecal.engine2.steps import LEARN, REVEAL, Run, compiled, inner, kernel, note, one_of, shared
+from onlinecal.engine import steps
+from onlinecal.engine.loop import hear_nothing, say_nothing
+from onlinecal.engine.parts import begin_part
+from onlinecal.engine.steps import LEARN, REVEAL, Run, compiled, inner, kernel, note, one_of, shared
 from onlinecal.natures.base import Nature, OfNatures, check_weights
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from onlinecal.core.guarantee import Guarantee, OnGrid, Sight
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.steps import Run
+from onlinecal.engine import steps
+from onlinecal.engine.steps import Run
 from onlinecal.forecasters.minimax import OfSolvedGame, count_bias, play_solved
 from onlinecal.natures.base import Nature
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.specification import UNIT, allow, listed, number, optional, whole
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.steps import Run, kernel, law, note, shared, state
+from onlinecal.engine import steps
+from onlinecal.engine.steps import Run, kernel, law, note, shared, state
 from onlinecal.natures._levels import OWN, cell_of, ends_of, entered, level_nature, place_of
 from onlinecal.natures.base import Nature
 

@@ -10,8 +10,8 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.files import Table, located, times
 from onlinecal.core.specification import allow, number, optional
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.steps import Run, note, shared
+from onlinecal.engine import steps
+from onlinecal.engine.steps import Run, note, shared
 from onlinecal.natures.base import Nature
 
 

@@ -10,8 +10,8 @@ from onlinecal.core.expressions import check_expression, depends_on_horizon, gri
 from onlinecal.core.guarantee import Forecasters, Guarantee, Sight, through
 from onlinecal.core.specification import UNIT, allow, expression, number, tuned
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.steps import Run, kernel, note, own_uniform, shared, state
+from onlinecal.engine import steps
+from onlinecal.engine.steps import Run, kernel, note, own_uniform, shared, state
 from onlinecal.natures.adaptive import keep_bias
 from onlinecal.natures.base import Nature
 

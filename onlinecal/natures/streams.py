@@ -11,8 +11,8 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.specification import allow, listed, parts, word
 from onlinecal.core.strategy import strategy_label, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.steps import kernel, own_uniform, shared, state
+from onlinecal.engine import steps
+from onlinecal.engine.steps import kernel, own_uniform, shared, state
 from onlinecal.natures.base import Nature, OfNatures, check_weights
 from onlinecal.natures.composed import PART_NOW, one_at_a_time, start_part
 

@@ -12,7 +12,7 @@ from onlinecal.core.specification import allow, number, word
 from onlinecal.core.strategy import named_table, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count
-from onlinecal.engine2.seats import Round
+from onlinecal.engine.seats import Round
 from onlinecal.forecasters import (
     FORECASTERS,
     Calibeating,

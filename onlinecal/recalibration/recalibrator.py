@@ -12,12 +12,12 @@ from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_number
-from onlinecal.engine2.law import failed
-from onlinecal.engine2.play import BLOCK, Question, check_law, draw
-from onlinecal.engine2.seats import seat
-from onlinecal.engine2.start import start
-from onlinecal.engine2.steps import Coming, Player
-from onlinecal.engine2.uniforms import Uniforms
+from onlinecal.engine.law import failed
+from onlinecal.engine.play import BLOCK, Question, check_law, draw
+from onlinecal.engine.seats import seat
+from onlinecal.engine.start import start
+from onlinecal.engine.steps import Coming, Player
+from onlinecal.engine.uniforms import Uniforms
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.recalibration.methods import DEFAULT, method
 

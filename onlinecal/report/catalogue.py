@@ -124,8 +124,8 @@ def _implied(guarantees: tuple[Guarantee, ...]) -> list[str]:
 
 def _facts(kind: str, thing: Any) -> dict[str, str]:
     """The facts that a strategy states (`onlinecal.core.strategy`), and the loop that plays it, in words."""
-    from onlinecal.engine2.start import start
-    from onlinecal.engine2.steps import Player
+    from onlinecal.engine.start import start
+    from onlinecal.engine.steps import Player
 
     names = [name for name in FACTS if kind == "forecasters" or name != "deterministic"]
     needed = {p["name"] for p in parameters_of(thing) if p["required"]}

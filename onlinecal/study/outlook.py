@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from onlinecal.core.errors import OnlinecalError
 from onlinecal.core.progress import Progress
 from onlinecal.core.words import number_of
-from onlinecal.engine2.game import IMMEDIATE, Game
+from onlinecal.engine.game import IMMEDIATE, Game
 from onlinecal.schedules import Schedule
 from onlinecal.study.planning import Cell, Plan
 from onlinecal.study.run import batch_size, begin, bytes_of, levels

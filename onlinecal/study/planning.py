@@ -14,11 +14,11 @@ from onlinecal.core.strategy import strategy_label
 from onlinecal.core.validation import integer
 from onlinecal.core.words import number_of
 from onlinecal.decisions.people import People
+from onlinecal.engine.game import IMMEDIATE, VERSION
 from onlinecal.engine.horizon import check_horizon, checkpoints
-from onlinecal.engine2.game import IMMEDIATE, VERSION
-from onlinecal.engine2.start import check_pair, check_specification, start
-from onlinecal.engine2.steps import Player
-from onlinecal.engine2.transcripts import check_kept
+from onlinecal.engine.start import check_pair, check_specification, start
+from onlinecal.engine.steps import Player
+from onlinecal.engine.transcripts import check_kept
 from onlinecal.schedules import Schedule
 from onlinecal.study.entries import Incompatible
 from onlinecal.study.gammas import KEEP, Keep, check_keep

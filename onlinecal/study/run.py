@@ -18,8 +18,8 @@ from onlinecal.core.levels import LevelSets
 from onlinecal.core.memory import cores
 from onlinecal.core.transcript import Transcript
 from onlinecal.decisions.people import ENTRIES, Accounts
-from onlinecal.engine2 import memory
-from onlinecal.engine2.game import Game
+from onlinecal.engine import memory
+from onlinecal.engine.game import Game
 from onlinecal.schedules import Schedule
 from onlinecal.study.entries import Planned, played
 from onlinecal.study.gammas import Gammas, Packer

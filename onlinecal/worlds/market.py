@@ -9,7 +9,7 @@ import simpy
 
 from onlinecal.core.errors import in_one_line
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import play
+from onlinecal.engine import play
 
 if TYPE_CHECKING:
     from onlinecal.worlds.run import Course

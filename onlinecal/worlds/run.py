@@ -18,18 +18,18 @@ from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.transcript import Transcript
 from onlinecal.core.validation import count, integer, is_number
+from onlinecal.engine import play
+from onlinecal.engine.game import IMMEDIATE
+from onlinecal.engine.history import history_of
 from onlinecal.engine.horizon import check_horizon, check_runs, check_time
-from onlinecal.engine2 import play
-from onlinecal.engine2.game import IMMEDIATE
-from onlinecal.engine2.history import history_of
-from onlinecal.engine2.law import Unplayable, failed
-from onlinecal.engine2.memory import check_history, check_players, parts_of
-from onlinecal.engine2.result import Result
-from onlinecal.engine2.seats import seat
-from onlinecal.engine2.start import check_pair, start
-from onlinecal.engine2.steps import Coming, Player
-from onlinecal.engine2.transcripts import Transcripts, check_kept
-from onlinecal.engine2.uniforms import Uniforms
+from onlinecal.engine.law import Unplayable, failed
+from onlinecal.engine.memory import check_history, check_players, parts_of
+from onlinecal.engine.result import Result
+from onlinecal.engine.seats import seat
+from onlinecal.engine.start import check_pair, start
+from onlinecal.engine.steps import Coming, Player
+from onlinecal.engine.transcripts import Transcripts, check_kept
+from onlinecal.engine.uniforms import Uniforms
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.worlds.base import Simulated, as_world
 from onlinecal.worlds.market import Market, Question
@@ -286,7 +286,7 @@ class Simulation:
         Run r is the same in whatever batch it is played.
     seed : int
     cuts, keeps
-        As in `onlinecal.engine2.game.Game`; `cuts` are times of the world's clock.
+        As in `onlinecal.engine.game.Game`; `cuts` are times of the world's clock.
 
     Attributes
     ----------

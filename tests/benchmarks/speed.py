@@ -21,7 +21,7 @@ import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.decisions.people import People
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
 from onlinecal.study.panel import Panel
 from onlinecal.study.planning import Entry, plan

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import simpy
 
-from onlinecal.engine2 import play
+from onlinecal.engine import play
 from onlinecal.forecasters import Calibeating, ForecastHedging, Unchanged
 from onlinecal.worlds import Beds, Machines, Parts, Question, Queue, Simulation
 

@@ -13,8 +13,8 @@ from onlinecal.checks.conformance import conformance
 from onlinecal.checks.guarantees import check
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_key
-from onlinecal.engine2.game import Game
-from onlinecal.engine2.steps import Forecaster, law, shared
+from onlinecal.engine.game import Game
+from onlinecal.engine.steps import Forecaster, law, shared
 from onlinecal.naming import named
 from onlinecal.natures import Bernoulli, Nature, as_nature
 from tests.by_hand import Half

@@ -19,7 +19,7 @@ from onlinecal.core import strategy
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Forecasters, Guarantee
 from onlinecal.core.strategy import FACTS, counts_open, memory_at, memory_of, parameters, strategy_key
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.natures import NATURES, Sight, as_nature
 from tests import examples

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from onlinecal.core.arrays import cell, cells
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import Constant
 from onlinecal.natures import Greedy, KinkApproach
 

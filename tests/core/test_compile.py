@@ -131,7 +131,7 @@ def test_a_kernel_that_is_sent_gives_the_same():
 
 #: as where neither the package nor the home can be written
 NO_CACHE = """
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import Constant
 from onlinecal.measures.cutoff import cutoff_ce
 from onlinecal.natures import Bernoulli

@@ -26,7 +26,7 @@ from onlinecal.core.guarantee import (
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key
 from onlinecal.decisions.tasks import quadratic, three_action, v_shaped
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.growth.rates import KNOWN_RATES
 from onlinecal.measures import MEASURES, Bracket, true_distance
 from tests import examples

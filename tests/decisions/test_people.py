@@ -13,7 +13,7 @@ from onlinecal.core.errors import InvalidParameter, OnlinecalError
 from onlinecal.decisions.people import ENTRIES, Accounts, Group, People, Person
 from onlinecal.decisions.responses import DecisionMaker, Rounded, RoundedDown
 from onlinecal.decisions.tasks import Account, DecisionTask, quadratic, random_task, umbrella
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import DefensiveForecasting, ForecastHedging
 from onlinecal.measures import cdl
 from onlinecal.natures import Contrarian, Drift, Greedy

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import EmpiricalMean
 from onlinecal.natures import Bernoulli
 

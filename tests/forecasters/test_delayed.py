@@ -18,7 +18,7 @@ from onlinecal.core.guarantee import Guarantee, Sight
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import required, strategy_key
 from onlinecal.decisions.tasks import umbrella
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.forecasters.copies import ADD_UP, ASKED, EACH, WHOLE, adds_up
 from onlinecal.measures import MEASURES
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Nature, Sawtooth

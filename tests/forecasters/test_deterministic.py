@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from onlinecal.core.strategy import bytes_at
+from onlinecal.engine.game import Game
 from onlinecal.engine.horizon import checkpoints
-from onlinecal.engine2.game import Game
-from onlinecal.engine2.steps import LEARN, Coming, compiled, state
+from onlinecal.engine.steps import LEARN, Coming, compiled, state
 from onlinecal.forecasters import AlmostOneStepAhead, DefensiveForecasting, _blocks
 from onlinecal.forecasters.hedging import point_of
 from onlinecal.measures import kernel_ce, smooth_ce, true_distance

@@ -14,7 +14,7 @@ from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import FORECASTERS
 from tests.by_hand import revealed
 from tests.examples import recording

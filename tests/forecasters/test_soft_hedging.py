@@ -11,7 +11,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import required, strategy_key
 from onlinecal.decisions import tasks
 from onlinecal.decisions.responses import Best, DecisionMaker, Rounded
-from onlinecal.engine2.steps import SAY, compiled, kernel, law, shared
+from onlinecal.engine.steps import SAY, compiled, kernel, law, shared
 from onlinecal.forecasters import SoftHedging
 from onlinecal.forecasters.soft_bins import say_mean_of_hedger
 from onlinecal.measures import cdl, ece, scdl, scdl_binned

@@ -15,8 +15,8 @@ from onlinecal.checks.guarantees import step
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.streams import Stream
 from onlinecal.decisions.tasks import external_regret
-from onlinecal.engine2 import steps
-from onlinecal.engine2.seats import caller
+from onlinecal.engine import steps
+from onlinecal.engine.seats import caller
 from onlinecal.forecasters import ThresholdHedging
 from onlinecal.measures import u_calibration
 from onlinecal.natures import Contrarian

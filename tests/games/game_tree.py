@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from onlinecal.engine2.play import Question
-from onlinecal.engine2.seats import seat
-from onlinecal.engine2.start import start
+from onlinecal.engine.play import Question
+from onlinecal.engine.seats import seat
+from onlinecal.engine.start import start
 
 
 def expectation(forecaster, nature, horizon):

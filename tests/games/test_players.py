@@ -11,7 +11,7 @@ from onlinecal import natures as n
 from onlinecal.checks import guarantees
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import OnGrid
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.exploit import exploit
 from onlinecal.games import solve
 from onlinecal.games.policy import LONGEST, longest, policy

@@ -8,8 +8,8 @@ import pytest
 
 from onlinecal.core.joint import JointDistribution, encode
 from onlinecal.core.levels import LevelSets
-from onlinecal.engine2 import history
-from onlinecal.engine2.history import Counted, Each
+from onlinecal.engine import history
+from onlinecal.engine.history import Counted, Each
 from onlinecal.measures import MEASURES
 
 #: values of options; those of a name that is not here are the default alone

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlinecal.engine2 import steps
-from onlinecal.engine2.loop import hear_nothing
-from onlinecal.engine2.steps import law, own_uniform
+from onlinecal.engine import steps
+from onlinecal.engine.loop import hear_nothing
+from onlinecal.engine.steps import law, own_uniform
 from onlinecal.forecasters import Forecaster
 
 

@@ -13,7 +13,7 @@ from onlinecal import natures as n
 from onlinecal.core.errors import InvalidParameter, OnlinecalError
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.sweeping import lineup
 from tests.by_hand import noted, revealed, truths
 from tests.engine.games import played

@@ -8,8 +8,8 @@ import pytest
 import onlinecal as oc
 from onlinecal import natures as n
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
-from onlinecal.engine2 import steps
-from onlinecal.engine2.game import Game
+from onlinecal.engine import steps
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import FORECASTERS, Constant, ForecastHedging
 from tests.natures.quarters import Quarters
 

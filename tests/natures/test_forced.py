@@ -11,7 +11,7 @@ from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.guarantee import Forecasters
 from onlinecal.core.strategy import strategy_key
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.measures import MEASURES, cdl, cutoff_ce, ece, smooth_ce, u_calibration
 from onlinecal.natures._levels import BEGIN, MANY
 from onlinecal.natures.adaptive import _coins, _fall

@@ -4,7 +4,7 @@ import pytest
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.strategy import strategy_key
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import Constant
 from onlinecal.natures import Replay
 from tests.by_hand import revealed, truths

@@ -12,7 +12,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.measures import MEASURES
 from onlinecal.scenario import load
 from tests.checklist import papers

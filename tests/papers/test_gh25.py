@@ -6,7 +6,7 @@ from hypothesis import given
 
 import onlinecal as oc
 from onlinecal.core.joint import JointDistribution
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.measures import cdl, cfdl, ece, smooth_ce
 from tests.readme import DOCS
 from tests.strategies import ANY

@@ -7,7 +7,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.report import people as people_room
 from onlinecal.report.comparing import answer, of_people
 from onlinecal.report.curves import Study, left_out

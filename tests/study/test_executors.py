@@ -447,7 +447,7 @@ STEPS = """
 import onlinecal as oc
 from dataclasses import dataclass
 from onlinecal.forecasters import Forecaster
-from onlinecal.engine2.steps import Forecaster as Player, kernel, law, state
+from onlinecal.engine.steps import Forecaster as Player, kernel, law, state
 
 @kernel
 def nearer(mean, outcome):

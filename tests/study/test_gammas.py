@@ -10,7 +10,7 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.levels import LevelSets
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.measures import MEASURES
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Entry, plan, play_cell

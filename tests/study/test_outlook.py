@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 import onlinecal as oc
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.forecasters import as_forecaster
 from onlinecal.report.outlook import lines
 from onlinecal.study.outlook import measure, outlook

@@ -7,7 +7,7 @@ import onlinecal as oc
 from onlinecal.core.columns import ACCOUNT
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.decisions.tasks import DecisionTask, swap_regret, umbrella
-from onlinecal.engine2.game import Game
+from onlinecal.engine.game import Game
 from onlinecal.measures import MEASURES
 from onlinecal.schedules.base import Clock
 from onlinecal.study import panel as panels

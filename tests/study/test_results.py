@@ -11,7 +11,7 @@ from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, StoreError
 from onlinecal.core.guarantee import Guarantee, Sight
 from onlinecal.decisions import tasks as decisions
-from onlinecal.engine2 import game
+from onlinecal.engine import game
 from onlinecal.study import play_batch, play_cell
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store

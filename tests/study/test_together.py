@@ -7,7 +7,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData
-from onlinecal.engine2 import history
+from onlinecal.engine import history
 from onlinecal.measures import MEASURES
 from onlinecal.study import gammas
 from onlinecal.study.panel import Panel

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import onlinecal
 from onlinecal.core._compile import APART
-from onlinecal.engine2.run import FOLDERS
+from onlinecal.engine.run import FOLDERS
 from tests.readme import ROOT
 
 HOME = Path(onlinecal.__file__).parent
@@ -15,8 +15,8 @@ FILES = sorted(HOME.rglob("*.py"))
 LISTED = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Architecture")[2].split("```")[1]
 #: in the order of imports; the last are files
 ROOMS = [*re.findall(r"^  (\w+)", LISTED, re.MULTILINE), "__main__"]
-#: It takes the place of rounds and engine. Strategies know its steps, and its games know strategies.
-BETWEEN = "engine2"
+#: strategies know its steps, and its games know strategies
+BETWEEN = "engine"
 STEPS = rf"{BETWEEN}\.(?:steps|run)"
 #: these know each other: there are measures of tasks, and responses that round as a measure does
 PAIR = {"measures", "decisions"}
@@ -70,7 +70,7 @@ def test_no_files_import_each_other_in_a_circle():
 
 def test_a_wrong_import_is_found():
     text = "def f():\n    from onlinecal.engine.game import Game\n    import onlinecal.study.run\n"
-    assert list(upward(text, "rounds")) == [(2, "engine"), (3, "study")]
+    assert list(upward(text, "measures")) == [(3, "study")]
     assert list(upward(text, "study")) == []
 
 

@@ -25,8 +25,8 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
-from onlinecal.engine2 import steps
-from onlinecal.engine2.game import Game
+from onlinecal.engine import steps
+from onlinecal.engine.game import Game
 from onlinecal.natures import Bernoulli
 from onlinecal.scenario import load
 from onlinecal.study import play_cell

@@ -1,0 +1,113 @@
+"""The result of a game so far: Γ of its runs, transcripts and certificates."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from onlinecal.core.arrays import Floats
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.engine.history import Counted, Each
+from onlinecal.engine.play import Question
+from onlinecal.engine.steps import Player
+from onlinecal.engine.transcripts import Transcripts
+
+
+class Result:
+    """The resolved rounds of a game: base of `Game` and of a run of a world."""
+
+    pair: tuple[Any, Any]
+    runs: range
+    forecaster: Any
+    cuts: list[float]
+    streams: int
+    history: Counted | Each
+    transcripts: Transcripts | None
+    #: why it is over, or ""
+    _stopped: str
+
+    def keep(self, r: int, q: Question, known: float) -> bool:
+        """Keeps a resolved question of a run; False if its forecast is not on the grid."""
+        if not self.history.add(r, q.part, q.forecast, q.outcome):
+            return False
+        if (rounds := self.transcripts) is not None:
+            context = (q.context[kind] for kind in rounds.kinds)
+            stream = q.part % self.streams
+            rounds.add(r, (q.number, q.forecast, q.outcome, q.time, known, stream, *context))
+        return True
+
+    def _check_alive(self) -> None:
+        if self._stopped:
+            raise InvalidForecast(self._stopped)
+
+    @property
+    def resolved(self) -> int:
+        """The outcomes that are known, in the run with the fewest."""
+        return min(self.history.rounds(r) for r in range(len(self.runs)))
+
+    def gammas(
+        self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
+    ) -> list[JointDistribution]:
+        """Γ of each run over the rounds that are resolved, of one stream or (None) of all; needs one.
+
+        Of those that were asked in [since, until), which are cuts or infinite.
+        """
+        gammas = self.known(stream, since, until)
+        if not gammas:
+            raise InvalidParameter("no round has been resolved; Γ needs one")
+        return gammas
+
+    def known(
+        self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
+    ) -> list[JointDistribution]:
+        """As `gammas`, and empty where no round is resolved."""
+        return list(self.each(stream, since, until))
+
+    def each(
+        self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
+    ) -> Iterator[JointDistribution]:
+        """As `known`, made one after the other: one at a time is in memory. No round may come in between."""
+        made = (self.gamma(r, stream, since, until) for r in range(len(self.runs)))
+        return (gamma for gamma in made if gamma is not None)
+
+    def gamma(
+        self, place: int, stream: int | None = None, since: float = -math.inf, until: float = math.inf
+    ) -> JointDistribution | None:
+        """Γ of the run at one place of `runs`; None where no round is resolved."""
+        self._check_alive()
+        first, last = self.stretches(since, until)
+        if stream is None and first == 0 and last == len(self.cuts) + 1:
+            return self.history.gamma(place)
+
+        def chosen(part: int) -> bool:
+            return first <= part // self.streams < last and stream in (None, part % self.streams)
+
+        return self.history.gamma(place, chosen)
+
+    def stretches(self, since: float, until: float) -> tuple[int, int]:
+        """Which stretches between cuts are from one time to another: from the first up to, not including, the last."""
+        return self._stretches_before(since), self._stretches_before(until)
+
+    def _stretches_before(self, cut: float) -> int:
+        if math.isinf(cut):
+            return 0 if cut < 0.0 else len(self.cuts) + 1
+        at = bisect_right(self.cuts, cut)
+        if at == 0 or self.cuts[at - 1] != cut:
+            raise InvalidParameter(f"time {cut!r}: nothing begins or ends there; expected one of the cuts")
+        return at
+
+    def certificates(self) -> dict[str, Floats]:
+        """Totals that the forecaster proves of its own play so far: name → (runs,) totals."""
+        self._check_alive()
+        if isinstance(self.forecaster, Player):
+            certify = getattr(self.forecaster, "certify", None)
+            return {} if certify is None else certify(self.forecaster)
+        if not self.pair[0].certifies:
+            return {}
+        said = [player.certificates() for player in self.forecaster]
+        return {name: np.array([float(each[name]) for each in said]) for name in said[0]}

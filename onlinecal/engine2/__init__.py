@@ -1,1 +1,0 @@
-"""The engine by ordinary means: the game in plain Python (`play`), and the same game compiled (`loop`)."""

@@ -1,0 +1,163 @@
+"""Steps that state nonsense, or refuse, stop the game in their round. Steps that do not fit are refused before."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.core.guarantee import Sight
+from onlinecal.engine import game as module
+from onlinecal.engine import steps
+from onlinecal.engine.game import Game
+from onlinecal.engine.steps import law, state
+from onlinecal.forecasters import Constant, Delayed, Doubling, ExpertMixture, Forecaster, Rounded, Separate
+from onlinecal.natures import Bernoulli, Drift, Mixture, Nature, Streams, Switch, UniformTruth
+from tests.engine.test_steps import fair, half, nothing
+
+
+def stated(run, number):
+    """From round 3 on the value, weight and size of the state."""
+    mine, (values, weights) = state(run), law(run)
+    values[0], weights[0] = (0.5, 1.0) if number < 3 else (mine[0], mine[1])
+    return 1 if number < 3 else int(mine[2])
+
+
+def refuses_at(run, place, forecast, outcome, number):
+    return -1 if number == state(run)[0] else 0
+
+
+def asks(run, size, forecast, number):
+    return state(run)[0] if number == 6 else 0.5
+
+
+def reveals(run, number):
+    return -1 if number == 3 else 0
+
+
+def forecaster(say=fair, learn=nothing, declares=(), **options):
+    @dataclass(frozen=True)
+    class Made(Forecaster):
+        needs = frozenset(declares)
+
+        def start(self, horizon, stream):
+            return steps.Forecaster(say, learn, **options)
+
+    return Made()
+
+
+def nature(move=half, sees=Sight.NOTHING, declares=(), **options):
+    @dataclass(frozen=True)
+    class Made(Nature):
+        sight = sees
+        reveals = frozenset(declares)
+
+        def start(self, horizon, stream):
+            return steps.Nature(move, **{"sight": sees} | options)
+
+    return Made()
+
+
+def game_of(forecaster, nature, horizon=20, runs=range(5, 9), **options):
+    return Game(forecaster, nature, horizon=horizon, runs=runs, **options)
+
+
+REFUSING = forecaster(learn=refuses_at, state=[3.0])
+DEAF = nature(sees=Sight.HISTORY, hear=refuses_at, state=[3.0])
+KNOWS = forecaster(declares=["truth"], note=1, needs={0: "truth"})
+TRUTH = {"declares": ["truth"], "note": 1, "reveals": {0: "truth"}, "reveal": reveals}
+
+
+@pytest.mark.parametrize(
+    ("pair", "match"),
+    [
+        ((REFUSING, Bernoulli()), "forecaster 'made' refused a round"),
+        ((Doubling(REFUSING), Bernoulli()), "forecaster 'doubling' refused a round"),
+        ((ExpertMixture((REFUSING,)), Bernoulli()), "forecaster 'expert_mixture' refused a round"),
+        ((Constant(), DEAF), "nature 'made' refused a round"),
+        ((Constant(), Mixture((DEAF,))), "nature 'mixture' refused a round"),
+        ((KNOWS, nature(**TRUTH)), "nature 'made' revealed nothing"),
+    ],
+)  # fmt: skip
+def test_a_refusal_ends_the_game_and_names_who(pair, match):
+    game = game_of(*pair)
+    for again in (lambda: game.advance(6), lambda: game.advance(6), game.ask):
+        with pytest.raises(InvalidForecast, match=match + r".* in round 3, run 5"):
+            again()
+
+
+#: value, weight, size
+WRONG = [
+    (math.nan, 1, 1), (1.5, 1, 1), (-1e-300, 1, 1), (0.5, math.nan, 1), (0.5, 0.999, 1), (0.5, -1, 1), (0.5, 1, 0),
+    (0.5, 1, 3), (0.5, 1, -7),
+]  # fmt: skip
+WHOLES = [
+    lambda x: x, Doubling, Delayed, lambda x: Rounded(x, 3), lambda x: ExpertMixture((Constant(), x)),
+    lambda x: Separate(Delayed(x)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("whole", "threads"), [(whole, (4, 1)[i % 2]) for i, whole in enumerate(WHOLES)])
+def test_nonsense_of_steps_is_named_with_the_first_run_that_stops(whole, threads, monkeypatch):
+    monkeypatch.setattr(module, "THREAD", 1)
+    for wrong in WRONG:
+        made = whole(forecaster(stated, state=wrong, size=2))
+        other = Streams((Drift(), Drift())) if made.needs else Drift()
+        game, alone = game_of(made, other, threads=threads), whole is WHOLES[0]
+        if alone:  # the first run is as it should be
+            game.forecaster.state[0] = 0.5, 1.0, 1.0
+        with pytest.raises(InvalidForecast, match=rf"forecaster .* stated .* in round \d+, run {5 + alone}"):
+            game.advance(20)
+
+
+@pytest.mark.parametrize("whole", [lambda x: x, Delayed])
+def test_a_forecast_beside_the_grid_is_named(whole):
+    beside = forecaster(stated, state=[0.7, 1.0, 1.0], grid=np.array([0.0, 0.5, 1.0]))
+    said = "stated the forecast 0.7 in round 3, run 5; expected a point of its grid"
+    with pytest.raises(InvalidForecast, match=said):
+        game_of(whole(beside), Drift()).advance(20)
+
+
+@pytest.mark.parametrize("q", [1.0000001, np.nan, -1e-300])
+def test_a_q_that_is_none_is_named(q):
+    wild = nature(asks, state=[q])
+    parts = Mixture((Drift(), wild)), Switch(nature(), wild, 4), Streams((wild, Drift()))
+    for made, number in zip((wild, *parts), (6, 6, 10, 11), strict=True):
+        with pytest.raises(InvalidForecast, match=rf"nature .* stated q = {q} in round {number}, run 5"):
+            game_of(Constant(), made).advance(20)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "run", "number"),
+    [((9, 2, 3, 1), 5, 9), ((0, 8, 2, 1), 6, 8), ((0, 0, 7, 4), 7, 7), ((0, 0, 0, 4), 8, 4)],
+)
+def test_of_runs_that_are_played_in_turn_the_first_that_stops_is_named(rounds, run, number):
+    """Also where one behind it stops in an earlier round."""
+    game = game_of(forecaster(learn=refuses_at, state=[0.0]), Bernoulli())
+    game.forecaster.state[:, 0] = rounds
+    with pytest.raises(InvalidForecast, match=f"in round {number}, run {run}"):
+        game.advance(20)
+
+
+@pytest.mark.parametrize(
+    ("pair", "match"),
+    [
+        # It would be shown what it does not declare.
+        ((Constant(), nature(sees=Sight.HISTORY, sight=Sight.DRAW)), "sight DRAW, but .* declares HISTORY"),
+        ((Constant(), nature(hear=nothing)), "with a step `hear`; expected HISTORY"),
+        ((Constant(), nature(reveal=reveals)), "expected kinds of context and a step `reveal`, or neither"),
+        ((Constant(), nature(note=1, reveals={0: "truth"})), "expected kinds of context and a step `reveal`"),
+        ((Constant(), nature(**TRUTH | {"note": 0})), r"note = 0; expected room for the context at \[0\]"),
+        ((Constant(), nature(**TRUTH | {"reveals": {0: "base"}})), "does not reveal truth"),
+        ((forecaster(note=1, needs={0: "truth"}), UniformTruth()), "truth, which .* does not declare"),
+        ((forecaster(declares=["truth"], needs={0: "truth"}), UniformTruth()), r"note = 0; expected room"),
+        ((forecaster(certificates=lambda player: {}), Bernoulli()), "its player proves totals; the specification says"),
+        ((forecaster(nothing), Bernoulli()), "forecaster 'made' cannot be started"),
+        ((forecaster(learn=fair), Bernoulli()), "forecaster 'made' cannot be started"),
+        ((Constant(), nature(fair)), "nature 'made' cannot be started"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_its_specification_or_its_steps_is_refused(pair, match):
+    with pytest.raises(InvalidParameter, match=match):
+        game_of(*pair)

@@ -1,0 +1,344 @@
+"""Games against one written out in plain Python, and what the numbers of a game must not depend on.
+
+What they do not depend on in games of compiled strategies is in test_same.py, for every one.
+"""
+
+import copy
+import pickle
+import warnings
+from itertools import cycle, product
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onlinecal import forecasters as f
+from onlinecal import natures as n
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.strategy import strategy_key, strategy_label
+from onlinecal.engine import game as module
+from onlinecal.engine.horizon import checkpoints
+from onlinecal.engine.steps import Player
+from onlinecal.forecasters.base import as_forecaster
+from onlinecal.natures.base import as_nature
+from onlinecal.schedules import (
+    Bursts,
+    ByOutcome,
+    Constant,
+    Geometric,
+    Pareto,
+    Poisson,
+    Recorded,
+    Schedule,
+    Scheduled,
+)
+from tests.engine.games import (
+    Coin,
+    Follows,
+    Laws,
+    Mean,
+    SeesDraw,
+    SeesLaw,
+    Shown,
+    Timed,
+    came_to,
+    game_of,
+    played,
+    same,
+)
+from tests.oracles import game as oracle
+
+T = 120
+
+
+class Uniform(Mean):
+    """Five points with equal weights."""
+
+    def forecast(self):
+        return dict.fromkeys((0.0, 0.25, 0.5, 0.75, 1.0), 0.2)
+
+
+class Contrary:
+    def probability(self, round):
+        return float(round.forecast < 0.5)
+
+
+def plain(*classes):
+    return [(as_forecaster(c) if hasattr(c, "forecast") else as_nature(c), c) for c in classes]
+
+
+#: a specification, and what makes a plain player that plays as it does
+MINE = [(f.EmpiricalMean(), Mean), (f.UniformRandom(4), Uniform), *plain(Mean, Laws)]
+THEIRS = [
+    (n.Bernoulli(0.3), Coin),
+    (n.Contrarian("draw"), Contrary),
+    *plain(Coin, Follows, Timed, SeesLaw, SeesDraw),
+]
+PAIRS = [*product(MINE, THEIRS), (*plain(Shown), *plain(Timed))]
+SCHEDULES = (
+    Schedule(),
+    Schedule(delays=Constant(3)),
+    Schedule(Poisson(2), Pareto(cap=200)),
+    Schedule(Bursts(7), Constant(20.5)),
+)
+
+
+BY_OUTCOME = [
+    Schedule(Poisson(1.5), ByOutcome(Pareto(1.2), Geometric(2))),
+    Schedule(Bursts(5), ByOutcome(0.5, 0.5)),
+    Schedule(delays=ByOutcome(Constant(1e15), 2)),
+    Schedule(delays=ByOutcome(12.0, 0.0)),
+]
+NAMES = ("numbers", "asked", "known", "forecasts", "outcomes")
+
+
+@pytest.mark.parametrize("schedule", [*SCHEDULES, *BY_OUTCOME], ids=lambda s: s.label or "at once")
+def test_the_engine_plays_the_game_in_plain_python(schedule, seed):
+    """Rules of compiled players are in test_in_flight.py and test_rules.py."""
+    for (spec, mine), (nature, theirs) in PAIRS:
+        game = game_of(spec, nature, T, runs=range(2, 5), seed=seed, schedule=schedule, keeps=())
+        for until in (1, 50, T):
+            game.advance(until)
+            players = (spec, nature), mine(), theirs()
+            expected = oracle.play(*players, horizon=T, run=3, seed=seed, schedule=schedule, asked=until)
+            kept = game.transcripts.of(1)
+            columns = [] if kept is None else [getattr(kept, name).tolist() for name in NAMES]
+            assert list(zip(*columns, strict=True)) == expected, (spec, nature)
+        assert game.asked == T
+        gamma = game.gamma(1)
+        found = (0, 0) if gamma is None else (gamma.weight, gamma.positives.sum())
+        assert found == (len(expected), sum(y for *_, y in expected))
+
+
+# ---------------------------------------------------------------- what changes no byte
+
+
+MEAN, LAWS = map(as_forecaster, (Mean, Laws))
+FOLLOWS, LAW, DRAW = map(as_nature, (Follows, SeesLaw, SeesDraw))
+MIXED = n.Mixture((FOLLOWS, n.Drift(), DRAW))
+#: players in plain Python, and of parts that are
+WITH_PARTS = [
+    MEAN, LAWS, f.Rounded(LAWS, 4, "random"), f.Doubling(LAWS, first=3), f.Delayed(LAWS),
+    f.ExpertMixture((LAWS, f.ForecastHedging(), MEAN)), f.ExpertMixture((f.Delayed(LAWS), f.Rounded(MEAN, 3))),
+    f.CDLMinimiser(), f.PerturbedLeader(),
+]  # fmt: skip
+AGAINST = [
+    FOLLOWS, LAW, DRAW, MIXED, n.Switch(DRAW, MIXED, 20), n.Streams((LAW, n.Greedy()), "random"), n.Greedy(),
+    n.KinkApproach(),
+]  # fmt: skip
+COINS = n.Streams((n.UniformTruth(), n.UniformTruth(0.2, 0.4)))
+#: each is in one; the first of these are of plain players alone
+IN_PYTHON = list(zip(cycle(WITH_PARTS), AGAINST)) + list(zip(WITH_PARTS, cycle(AGAINST[3:])))
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES[:3], ids=lambda s: s.label)
+def test_neither_batches_nor_pauses_nor_copies_nor_threads_change_a_byte(schedule, seed, monkeypatch):
+    monkeypatch.setattr(module, "THREAD", 50)
+    for pair in IN_PYTHON:
+        options = {"horizon": 90, "seed": seed, "schedule": schedule, "cuts": (20.0, 31.5), "keeps": ()}
+        whole = played(*pair, runs=range(5), threads=8, **options)
+        alone = played(*pair, runs=range(3, 4), **options)
+        assert came_to(alone, 0) == came_to(whole, 3), pair
+        game, told = game_of(*pair, runs=range(5), threads=2, **options), []
+        for until in (1, 2, 40, 64, 90):
+            game.advance(until, told.append)
+            game = pickle.loads(pickle.dumps(game)) if until % 2 else copy.copy(game)
+        assert came_to(game) == came_to(whole), pair
+        assert sum(told) == 90
+
+
+def test_a_copied_game_is_a_game_of_its_own(seed):
+    for nature in (n.Drift(), SeesDraw):
+        game = game_of(Laws, nature, 60, seed=seed)
+        game.advance(20)
+        other, waiting = copy.copy(game), game.ask()
+        game.resolve(waiting, outcome=1 - int(waiting.probability[0] > 0.5))
+        game.advance(60), other.advance(60)
+        assert same(other.gammas(), played(Laws, nature, 60, seed=seed).gammas())
+
+
+@pytest.mark.parametrize("role", ["forecaster", "nature"])
+def test_a_player_says_whether_a_part_is_in_plain_python(role):
+    """A row does not hold the state of an object: what copies rows asks for this."""
+    of = {
+        "forecaster": (f.Delayed(f.Rounded(MEAN, 3)), f.Rounded(f.ForecastHedging(), 3), MEAN),
+        "nature": (n.Mixture((n.Drift(), n.Switch(n.Drift(), as_nature(Coin)))), n.Drift(), as_nature(Coin)),
+    }[role]
+    for strategy, compiled, inside in zip(of, (True, True, False), (True, False, None), strict=True):
+        game = game_of(**{role: strategy})
+        player = getattr(game, role)
+        assert game.compiled is isinstance(player, Player) is compiled
+        assert getattr(player, "in_python", None) is inside
+
+
+def test_what_runs_share_is_in_memory_once():
+    game = game_of(f.Minimax(), n.Maximin(), 100, range(20))
+    game.advance(2)
+    shared = game.forecaster.shared.nbytes + game.nature.shared.nbytes
+    assert shared > 1e5
+    assert shared < game.rows.base.nbytes < 1.1 * shared
+
+
+def test_a_forked_process_plays_with_threads_of_its_own(monkeypatch):
+    monkeypatch.setattr(module, "THREAD", 1)
+    game = game_of(f.Constant(), horizon=20, runs=range(4), threads=2)
+    game.advance(10)
+    child = get_context("fork").Process(target=game.advance, args=(20,))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of processes with threads that fork, as here
+        child.start()
+    child.join(20)
+    ended = child.exitcode
+    child.kill()
+    assert ended == 0
+
+
+# ---------------------------------------------------------------- order of events, stretches and streams
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        *(Schedule(delays=Constant(d)) for d in (0, 1, 70)),
+        Schedule(Poisson(), Constant(0)),
+        Schedule(Bursts(2)),
+    ],
+    ids=lambda s: s.label,
+)
+def test_a_game_without_a_list_of_events_is_the_listed_one(schedule, seed):
+    """With pauses, a look at the next law, and a question by hand in between. A cut after the end has it listed."""
+    compiled = [
+        (f.ForecastHedging(), n.Contrarian()),
+        (f.DefensiveForecasting(), n.Greedy()),
+        (f.Truthful(), COINS),
+    ]
+    for i, pair in enumerate([*compiled, *IN_PYTHON[::3]]):
+        options = {"horizon": 60, "seed": seed, "schedule": schedule, "keeps": ()}
+        games = [game_of(*pair, cuts=cuts, **options) for cuts in ((), (1e9,))]
+        for game in games:
+            for until in (1, 20, 33):
+                game.advance(until)
+                game.laws()
+            waiting = None if i % 2 else game.ask()
+            game.advance(40)
+            if waiting is not None:
+                game.resolve(waiting)
+            game.advance(60)
+        found, listed = map(came_to, games)
+        assert {key: listed[key] for key in found} == found, pair
+
+
+@pytest.mark.parametrize(
+    "schedule", [SCHEDULES[2], Schedule(Poisson(2), ByOutcome(Geometric(4), 1.0))], ids=str
+)
+def test_gamma_of_streams_and_stretches(schedule, seed):
+    """Against the rounds that are kept."""
+    nature = n.Streams((n.Bernoulli(0.2), n.Drift(), as_nature(Follows)), "random", (1, 2, 1))
+    options = {
+        "seed": seed, "schedule": schedule, "cuts": [10.0, 30.5], "keeps": ["stream"], "runs": range(1),
+    }  # fmt: skip
+    for forecaster in (f.ForecastHedging(), f.DefensiveForecasting(), Laws):
+        game = played(forecaster, nature, 150, **options)
+        ends = [(-np.inf, np.inf), (10.0, 30.5), (30.5, np.inf), (-np.inf, 10.0)]
+        rounds = game.transcripts.of(0)
+        for stream, (since, until) in product((None, 0, 1, 2), ends):
+            found = game.gamma(0, stream, since, until)
+            mine = (since <= rounds.asked) & (rounds.asked < until)
+            if stream is not None:
+                mine &= rounds.context["stream"] == stream
+            assert (found is None) is not mine.any()
+            if found is not None:
+                expected = JointDistribution.from_samples(rounds.forecasts[mine], rounds.outcomes[mine])
+                assert same([found], [expected])
+
+
+def test_questions_that_never_resolve_are_not_kept(tmp_path, seed):
+    file = tmp_path / "log.csv"
+    file.write_text("time,resolved\n" + "".join(f"{t},{t + 1 if t % 2 else ''}\n" for t in range(1, 201)))
+    schedule = Schedule(Scheduled(str(file)), Recorded(str(file)))
+    game = played(f.ForecastHedging(), n.Drift(), 200, seed=seed, schedule=schedule)
+    assert (game.asked, game.resolved) == (200, 100)
+    # Question t + 1 comes before outcome t of its time. One place is for a question by hand.
+    assert (game.events.open, game.events.places) == (0, 3)
+    with pytest.raises(InvalidParameter, match="the schedule has 200 questions"):
+        game_of(horizon=201, schedule=schedule)
+
+
+@pytest.mark.parametrize(("delay", "most"), [(0, 1), (7, 9), (300, 302)])
+def test_as_many_copies_begin_as_questions_are_open_at_once(delay, most):
+    """And where some are, one for a question by hand."""
+    schedule = Schedule(delays=Constant(delay))
+    game = played(f.Delayed(f.Constant()), n.Drift(), 40_000, runs=range(1), schedule=schedule)
+    assert len(game.forecaster.parts) == most
+
+
+def test_a_game_whose_events_were_listed_and_not_played_is_over():
+    class Once(f.Constant):
+        def start(self, horizon, stream):
+            begun.append(self)
+            if len(begun) == 3:
+                raise InvalidParameter("no third copy")
+            return super().start(horizon, stream)
+
+    begun = []
+    game = game_of(f.Delayed(Once()), n.Drift(), 20, schedule=Schedule(delays=Constant(2.5)))
+    for _ in range(2):
+        with pytest.raises(Exception, match="no third copy"):
+            game.advance(20)
+
+
+# ---------------------------------------------------------------- parameters and names
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        *(({"horizon": horizon}, "an integer from 1 to") for horizon in (0, -5, 10**12, 2.5, True, "many")),
+        *(({"runs": runs}, r"runs = .*; expected a range") for runs in (4, [0, 1], None)),
+        *(({"seed": seed}, "seed = ") for seed in (1.0, "1", None, True)),
+        ({"runs": range(0)}, "at least one"),
+        ({"threads": 0}, "threads = 0"),
+        ({"cuts": [float("nan")]}, "time = nan"),
+        ({"cuts": 3}, "cuts = 3; expected a list of times"),
+        ({"schedule": "poisson"}, "schedule = 'poisson'; expected an onlinecal.schedules.Schedule"),
+        ({"keeps": ["truth"]}, "truth is to be kept with the rounds; nature 'bernoulli' does not reveal it"),
+        ({"forecaster": f.Truthful()}, "needs truth, which nature 'bernoulli' does not reveal"),
+    ],
+)
+def test_parameters_that_are_refused(options, said):
+    with pytest.raises(InvalidParameter, match=said):
+        game_of(**options)
+
+
+def test_advance_and_gamma_are_checked():
+    game = game_of()
+    for until in (2.5, "3", None, True, -1):
+        with pytest.raises(InvalidParameter, match="until = "):
+            game.advance(until)
+    with pytest.raises(InvalidParameter, match="no round"):
+        game.gammas()
+    with pytest.raises(InvalidParameter, match=r"time 4\.0: nothing begins or ends there"):
+        game_of(cuts=[5.0]).known(since=4.0)
+    with pytest.raises(InvalidParameter, match="round 7 is beyond the horizon 6"):
+        game.advance(7)
+    game.advance(np.int64(3))
+    assert (type(game.asked), type(game.resolved)) == (int, int)
+
+
+def test_a_plug_in_is_called_by_its_name():
+    named, unnamed = f.Scalar(Mean, name="mean"), f.Scalar(Mean)
+    assert strategy_label(named) == "mean"
+    assert strategy_label(unnamed) == "scalar (make=tests.engine.games:Mean)"
+    assert strategy_key(named) == 'mean(make=tests.engine.games:Mean, name="mean")'
+
+
+@given(st.integers(1, 10**9), st.integers(1, 30))
+def test_checkpoints_are_geometric_and_end_at_the_horizon(horizon, per_decade):
+    times = checkpoints(horizon, per_decade)
+    assert times == sorted(set(times))
+    assert times[-1] == horizon
+    assert all(1 <= t <= horizon for t in times)
+    assert len(times) <= per_decade * 9 + 2

@@ -1,0 +1,180 @@
+"""Questions by hand: in any order and mixed with the schedule's, outcomes from outside, and what is refused."""
+
+import copy
+import math
+import pickle
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pytest
+
+from onlinecal import forecasters as f
+from onlinecal import natures as n
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.engine.law import Unplayable
+from onlinecal.forecasters.base import as_forecaster
+from onlinecal.schedules import Constant, Schedule
+from tests.by_hand import Driven
+from tests.engine.games import Laws, Mean, SeesDraw, Shown, Timed, came_to, game_of, played
+
+PAIRS = [
+    (f.CDLMinimiser(), n.Greedy()),
+    (f.DefensiveForecasting(), SeesDraw),
+    (Laws, n.Drift()),
+    (Shown, Timed),
+    (f.Separate(f.Delayed(as_forecaster(Laws))), n.Streams((n.Greedy(), n.Drift(), n.Contrarian("draw")))),
+    (f.Delayed(f.PerturbedLeader(), slots=9), n.Mixture((n.Greedy(), n.Drift()))),
+]
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=str)
+def test_by_hand_and_by_the_schedule_mix(pair, seed):
+    """With open questions, whether the game is stored meanwhile or not."""
+
+    def flying(stop):
+        schedule, waiting = Schedule(delays=Constant(1)), []
+        game = game_of(*pair, 90, seed=seed, schedule=schedule, cuts=[30.5], keeps=())
+        for until in (10, 30, 31, 60, 90):
+            waiting += [game.ask(game.asked + 1.0) for _ in range(2)]
+            game, waiting = stop((game, waiting))
+            game.resolve(waiting.pop(until % len(waiting)), time=until + 5.0, outcome=until % 2)
+            game.advance(until)
+        for question in waiting[::-1]:
+            game.resolve(question, time=200.0)
+        assert (game.asked, game.resolved) == (90, 89)  # the last question of the schedule stays open
+        return came_to(game)
+
+    stored = flying(lambda both: pickle.loads(pickle.dumps(both)))
+    assert stored == flying(copy.deepcopy) == flying(lambda both: both)
+
+
+@pytest.mark.parametrize("forecaster", [f.ForecastHedging(3), Laws], ids=str)
+def test_what_a_question_says(forecaster, seed):
+    game = game_of(forecaster, n.Contrarian("draw"), 40, runs=range(2, 5), seed=seed, keeps=())
+    for number in range(1, 41):
+        laws = game.laws()
+        assert game.asked == number - 1
+        question = game.ask(time=number + 0.5)
+        assert (question.number, question.time, question.resolved) == (number, number + 0.5, False)
+        assert question.laws == laws
+        for p, q, law in zip(question.forecast, question.probability, laws, strict=True):
+            assert (p in law, q) == (True, p < 0.5)
+        laws[0].clear(), question.laws[0].clear()
+        question.forecast[:] = question.probability[:] = 0.0  # copies
+        game.resolve(question)
+        assert question.resolved
+    rounds = game.transcripts.of(1)
+    assert rounds.asked.tolist() == rounds.known.tolist() == [number + 0.5 for number in range(1, 41)]
+    with pytest.raises(InvalidParameter, match="round 41 is beyond the horizon 40"):
+        game.ask()
+
+
+def test_an_outcome_from_outside_is_what_all_are_told():
+    """In each run its own; what forecasters make of them is in tests/forecasters/test_in_flight.py."""
+    game = game_of(keeps=())
+    for good in (1, True, 1.0, np.int8(1), [0, 1], np.array([True, False])):
+        game.resolve(game.ask(), outcome=good)
+    assert [game.transcripts.of(run).outcomes.tolist() for run in range(2)] == [
+        [1] * 4 + [0, 1],
+        [1] * 4 + [1, 0],
+    ]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        *({"outcome": y} for y in (2, -1, 0.5, math.nan, "1", [0], [0, 1, 1], [[0, 1]], [0, None], 1j)),
+        *({"time": time} for time in ("x", math.nan, math.inf, True, 1j, 2.5)),
+    ],
+    ids=repr,
+)
+def test_what_is_no_outcome_or_time_is_refused_and_changes_nothing(told):
+    game, expected = game_of(), r"outcome = .*; expected 0 or 1, or one of them for each run"
+    question = game.ask(3.0)
+    if "time" in told:
+        expected = r"time = .*; expected a finite number, 3\.0 or later"
+        if told["time"] != 2.5:  # a question may be asked before the others
+            with pytest.raises(InvalidParameter, match=r"time = .*; expected a finite number$"):
+                game.ask(**told)
+    with pytest.raises(InvalidParameter, match=expected):
+        game.resolve(question, **told)
+    assert (game.asked, game.resolved) == (1, 0)
+    game.resolve(question, 3.0)
+    assert game.resolved == 1
+
+
+def test_a_question_is_resolved_once_and_by_its_game():
+    game, other = game_of(f.ForecastHedging(2)), game_of(f.ForecastHedging(2))
+    game.advance(2)
+    before, question = came_to(game), game.ask()
+    game.resolve(question, time=7.0)
+    stored = pickle.loads(pickle.dumps(game))
+    foreign = other.ask(), other.ask(), game_of(horizon=50, runs=range(5)).ask()
+    match = r"^.{1,80} is no open question of this game; expected one that it asked, each once"
+    again = question, copy.copy(question), *foreign, None, "round", 3, pickle.loads(pickle.dumps(other.ask()))
+    for bad, each in product(again, (game, stored)):
+        with pytest.raises(InvalidParameter, match=match):
+            each.resolve(bad)
+    assert (game.asked, game.resolved) == (3, 3)
+    assert before != came_to(game)
+    game.advance(6)
+
+
+@pytest.mark.parametrize("where", ["forecast", "update", "probability"])
+def test_a_player_that_fails_by_hand_ends_the_game(where):
+    class Fails(Mean):
+        def forecast(self):
+            return 1 / (where != "forecast" or self.rounds < 2) / 2
+
+        def update(self, forecast, outcome):
+            super().update(forecast, outcome)
+            assert where != "update" or self.rounds < 3
+
+    class Third:
+        def probability(self, round):
+            return 0.5 if where != "probability" or round.number < 3 else 2.0
+
+    game = game_of(Fails, Third)
+    first = game.ask()
+    game.resolve(game.ask()), game.resolve(first)
+    with pytest.raises(InvalidForecast, match=r"in round 3, run 0") as told:
+        game.resolve(game.ask())
+    calls = [game.ask, game.laws, game.gammas, game.certificates]
+    for again in (*calls, partial(game.advance, 6), partial(game.resolve, first)):
+        with pytest.raises(InvalidForecast) as said:
+            again()
+        assert str(said.value) == str(told.value)
+
+
+def test_a_look_at_laws_that_fails_leaves_the_game_as_it_was():
+    class Once(Mean):
+        looks = 0
+
+        def forecast(self):
+            self.looks += 1
+            return 7 if self.looks == 3 else super().forecast()
+
+    game = game_of(Once, n.Drift(), runs=range(1))
+    game.resolve(game.ask())
+    game.laws()
+    with pytest.raises(InvalidForecast, match=r"stated the forecasts \[7\] .* in round 2, run 0"):
+        game.laws()
+    game.advance(6)
+    assert came_to(game) == came_to(played(Mean, n.Drift(), 6, runs=range(1)))
+
+
+# ---------------------------------------------------------------- a forecaster without a game
+
+
+def test_a_forecaster_by_hand_sees_context_and_its_failures_are_its_own():
+    mine = Driven(as_forecaster(Shown))
+    assert mine.law(side=0.0, more=3.0) == {0.25: 1.0}
+    with pytest.raises(KeyError):
+        mine.ask()
+    with pytest.raises(Unplayable) as told:
+        Driven(as_forecaster(type("Wild", (Mean,), {"forecast": lambda self: "x"}))).ask()
+    assert told.value.what == "stated 'x'"
+    mine = Driven(as_forecaster(type("Raises", (Mean,), {"update": lambda self, p, y: 1 / 0})))
+    with pytest.raises(ZeroDivisionError):
+        mine.tell(mine.ask(), 1)

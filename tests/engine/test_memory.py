@@ -1,0 +1,124 @@
+"""The memory that a run takes: batches are made so that it fits, and what cannot fit is refused."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.core.strategy import bytes_at
+from onlinecal.engine.game import Game
+from onlinecal.engine.memory import bytes_of_run
+from onlinecal.forecasters import DefensiveForecasting, Delayed, EmpiricalMean, ForecastHedging
+from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Streams
+
+FREE = "onlinecal.engine.memory.free_memory"
+
+
+@pytest.fixture
+def batches(monkeypatch):
+    """The runs of each game of a study, and how many forecasters of earlier games are there when it begins."""
+    found, earlier = [], []
+
+    class Watched(Game):
+        def __init__(self, *args, **options):
+            found.append((len(options["runs"]), sum(each() is not None for each in earlier)))
+            super().__init__(*args, **options)
+            earlier.append(weakref.ref(self.forecaster))
+
+    monkeypatch.setattr("onlinecal.study.run.Game", Watched)
+    return found
+
+
+def test_a_strategy_of_others_takes_what_they_take():
+    alone = bytes_at(DefensiveForecasting(), 1000, 1000)
+    assert alone == 96_000
+    assert bytes_at(Delayed(DefensiveForecasting()), 1000, 1000) == alone
+    assert bytes_at(DefensiveForecasting("gaussian"), 10**6, 10**6) < 1000
+    assert bytes_at(Streams((Drift(), Greedy())), 1000, 1000) >= 64_000
+
+
+def test_what_is_kept_of_a_run():
+    run = bytes_of_run(DefensiveForecasting(), Bernoulli(), 10**6, None)
+    assert run == pytest.approx(104e6, rel=0.01)
+    assert bytes_of_run(ForecastHedging(1000), Bernoulli(), 10**9, 1001) < 2**21
+
+
+@pytest.mark.parametrize("room", ["ROOM", "free_memory"])
+def test_batches_have_room_for_what_their_players_remember(monkeypatch, batches, room):
+    """Two runs of 1000 rounds of 104 bytes fit into 300,000: the most that a batch has, or half of what is free. If
+    there were the history alone, all runs would fit. A batch begins when the last has given its memory back, without a
+    search for garbage.
+    """
+    options = {"nature": "drift", "horizon": 1000, "runs": 8, "seed": 2, "measures": "smooth_ce"}
+    cells = oc.play("defensive_forecasting", **options).cells
+    where = "onlinecal.study.run.ROOM" if room == "ROOM" else FREE
+    monkeypatch.setattr(where, 300_000 if room == "ROOM" else lambda: 600_000)
+    gc.collect()
+    gc.disable()
+    try:
+        assert cells == oc.play("defensive_forecasting", **options).cells
+    finally:
+        gc.enable()
+    oc.play("empirical_mean", **options)
+    assert batches[1:5] == [(2, 0)] * 4
+    assert [size for size, _ in batches] == [8, 2, 2, 2, 2, 8]
+
+
+def test_players_that_do_not_fit_are_refused_by_name(monkeypatch):
+    monkeypatch.setattr(FREE, lambda: 7e4)
+    said = r"one run of 1000 rounds.*'defensive_forecasting' \(O\(t\)\).*shorter"
+    with pytest.raises(InvalidParameter, match=said) as e:
+        oc.play("defensive_forecasting", "drift", horizon=1000, runs=2, measures="smooth_ce")
+    assert "\n" not in str(e.value)
+    oc.play("empirical_mean", "drift", horizon=1000, runs=2, measures="smooth_ce")
+
+
+def test_a_history_that_does_not_fit_is_refused_before_the_game(monkeypatch):
+    """Half of what is free has room for the 8 bytes of each round of one run, and not of two."""
+    monkeypatch.setattr(FREE, lambda: 16_000.0)
+    Game(EmpiricalMean(), Bernoulli(), horizon=1000, runs=range(1))
+    Game(ForecastHedging(10), Bernoulli(), horizon=10**9, runs=range(2))
+    said = r"2 run\(s\) of 1000 rounds without a grid need .*; expected fewer runs or rounds, `rounded`"
+    with pytest.raises(InvalidParameter, match=said):
+        Game(EmpiricalMean(), Bernoulli(), horizon=1000, runs=range(2))
+    with pytest.raises(InvalidParameter, match="1001 rounds without a grid"):
+        oc.play("empirical_mean", "bernoulli", horizon=1001, runs=1)
+
+
+def test_many_decision_makers_on_a_large_grid_get_smaller_batches_or_a_message(batches, monkeypatch):
+    """Every stretch has counts of its own: 16 bytes a point, and as much for what was before it."""
+    monkeypatch.setattr("onlinecal.study.run.ROOM", 2**26)
+    monkeypatch.setattr(FREE, lambda: 2.0**29)
+    who = [{"task": "umbrella", "join": 0.5 + i, "label": str(i)} for i in range(300)]
+
+    def play(m):
+        return oc.play(
+            ForecastHedging(m), Drift(), horizon=400, runs=7, seed=1, measures="ece", decision_makers=who
+        )
+
+    with pytest.raises(InvalidParameter, match=r"301 tables of 100001 counts.* expected fewer"):
+        play(10**5)
+    batches.clear()
+    small = play(1000)
+    assert 1 < max(size for size, _ in batches) < 7
+    assert max(size for size, _ in batches) * 32 * 300 * 1000 <= 2**26
+    monkeypatch.undo()
+    assert small.cells == play(1000).cells
+
+
+def test_where_memory_ends_no_player_is_named(monkeypatch):
+    """The forecaster gets no room for round 2049 and later ones. The next that asks gets none, whichever it is."""
+    game = Game(DefensiveForecasting(), Contrarian(), horizon=4096, runs=range(3))
+    grows = game.forecaster.grows
+    game.forecaster.grows = lambda coming: grows(coming) if coming.asked <= 2048 else len(np.empty(2**55))
+    game.advance(1024)
+    match = r"no memory left for round \d+ in 3 run\(s\): .*; expected fewer"
+    for _ in range(2):
+        with pytest.raises(InvalidForecast, match=match) as error:
+            game.advance(4096)
+        assert not any(who in str(error.value) for who in ("contrarian", "defensive"))

@@ -1,0 +1,187 @@
+"""Every pair comes to the same in all ways: by the loop, in Python, paused, pickled, by hand, in threads.
+
+The parameters of strategies are in tests/examples.py. That the numbers are those of before is in tests/golden.py.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+from functools import cache
+from itertools import cycle, product
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from onlinecal import natures as n
+from onlinecal.core.errors import InvalidForecast
+from onlinecal.engine import game as module
+from onlinecal.engine.game import Game
+from onlinecal.engine.play import BLOCK
+from onlinecal.schedules import Bursts, ByOutcome, Constant, Pareto, Poisson, Schedule
+from tests import examples
+from tests.engine.games import came_to
+
+T, CUTS = 120, (20.0, 55.5, 90.0)
+SCHEDULES = {
+    "none": Schedule(),
+    "delay": Schedule(delays=Constant(7)),
+    "random": Schedule(Poisson(2), Pareto()),
+    "bursts": Schedule(Bursts(5), Constant(2.5)),
+    "by outcome": Schedule(delays=ByOutcome(0, 9)),
+}
+
+
+@cache
+def pairs():
+    """The fast pairs, in which every forecaster and every nature is once, and all pairs."""
+    folder = Path(mkdtemp())
+    forecasters, natures = examples.forecasters(folder), examples.natures(folder)
+    every = [(each, nature) for each, nature in product(forecasters, natures) if each.needs <= nature.reveals]
+    # Those that see the law, nothing, and the law again; and where context is needed, those that reveal it.
+    fast = list(
+        zip((each for each in forecasters if not each.needs), cycle((n.Contrarian(), n.Drift(), n.Greedy())))
+    )
+    for i, mine in enumerate(each for each in forecasters if each.needs):
+        able = [pair for pair in every if pair[0] is mine]
+        fast.append(able[i % len(able)])
+    return [*fast, *zip(cycle(examples.FEW_FORECASTERS), natures)], every
+
+
+def label(*case):
+    """The name of a case, without the folder of a recording, which each process has for itself."""
+    return re.sub(r"/[^']*/", "", " ".join(map(str, case)))[:150]
+
+
+def cases():
+    """The fast pairs with a schedule in turn. Slow are these with all schedules, and all pairs with one in turn."""
+    fast, every = pairs()
+    first = [(*pair, name) for pair, name in zip(fast, cycle(SCHEDULES))]
+    slow = [(*pair, name) for pair, name in product(fast, SCHEDULES)]
+    slow += [(*pair, name) for pair, name in zip(every, cycle(SCHEDULES))]
+    found = {label(*case): (case, pytest.mark.slow) for case in slow} | {
+        label(*case): (case, ()) for case in first
+    }
+    return [pytest.param(*case, marks=marks, id=said) for said, (case, marks) in found.items()]
+
+
+FAST = [pytest.param(*pair, id=label(*pair)) for pair in pairs()[0]]
+
+
+def again(game):
+    return pickle.loads(pickle.dumps(game))
+
+
+def refusal_of(play, *given):
+    """The error that stops a game, as copies in too few slots do; "" for none."""
+    try:
+        play(*given)
+    except InvalidForecast as error:
+        return str(error)
+    return ""
+
+
+def in_python(*pair, **given):
+    """A game that `play` plays."""
+    game = Game(*pair, **given)
+    game.hand_over()
+    return game
+
+
+@pytest.mark.parametrize(("mine", "theirs", "name"), cases())
+def test_a_game_is_the_same_in_all_ways(mine, theirs, name, monkeypatch):
+    given = {
+        "horizon": T,
+        "runs": range(2, 4),
+        "seed": 9,
+        "schedule": SCHEDULES[name],
+        "cuts": CUTS,
+        "keeps": (),
+    }
+    defined = in_python(mine, theirs, **given)
+    if said := refusal_of(defined.advance, T):
+        assert refusal_of(Game(mine, theirs, **given).advance, T) == said
+        return
+    expected, alone = came_to(defined), came_to(defined, 1)
+    defined = in_python(mine, theirs, **given)
+    defined.advance(T // 3)
+    third = came_to(defined)
+    defined = again(defined)
+    defined.advance(T)
+    assert came_to(defined) == expected
+
+    at_once = Game(mine, theirs, **given)
+    assert at_once.compiled
+    at_once.advance(T)
+    assert came_to(at_once) == expected
+
+    paused = Game(mine, theirs, **given)
+    for until in (T // 3, T // 2, T):
+        paused.advance(until)
+        paused = again(paused)
+        assert until != T // 3 or came_to(paused) == third
+    assert came_to(paused) == expected
+
+    monkeypatch.setattr(module, "THREAD", 1)
+    threads = Game(mine, theirs, threads=2, **given)
+    threads.advance(T)
+    assert came_to(threads) == expected
+
+    handed = Game(mine, theirs, **given)
+    handed.advance(T // 3)
+    handed.hand_over()
+    handed.advance(T // 2)
+    handed = again(handed)
+    handed.advance(T)
+    assert came_to(handed) == expected
+
+    of_one_run = Game(mine, theirs, **given | {"runs": range(3, 4)})
+    of_one_run.advance(T)
+    assert came_to(of_one_run, 0) == alone
+
+
+def events(schedule, until, seed):
+    """The events up to question `until` + 1, from the definition: time, 0 or 1 for asked or known, number."""
+    clock = schedule.clock(until, seed)
+    times = [clock.times(number) for number in range(1, until + 1)]
+    end = clock.times(until + 1)[0]
+    asked = [(time, 0, number) for number, (time, _) in enumerate(times, 1)]
+    # An outcome that becomes known when the next question is asked, does so after it.
+    return sorted(asked + [(known, 1, number) for number, (_, known) in enumerate(times, 1) if known < end])
+
+
+@pytest.mark.parametrize(("mine", "theirs"), FAST)
+def test_questions_by_hand_in_the_order_of_the_schedule_are_the_same_game(mine, theirs):
+    """With looks at the next law in between, and open questions that are pickled."""
+    schedule, until = SCHEDULES["random"], T // 2
+    given = {"horizon": until, "runs": range(2), "seed": 1, "schedule": schedule, "cuts": CUTS, "keeps": ()}
+    scheduled, hand, waiting = Game(mine, theirs, **given), Game(mine, theirs, **given), {}
+
+    def by_hand():
+        nonlocal hand, waiting
+        for time, kind, number in events(schedule, until, 1):
+            if kind == 0:
+                laws = hand.laws() if number % 7 == 0 else None
+                waiting[number] = hand.ask(time)
+                assert laws in (None, waiting[number].laws)
+            else:
+                hand.resolve(waiting.pop(number), time)
+            if number % 20 == 0:
+                hand, waiting = again((hand, waiting))
+
+    said = refusal_of(scheduled.advance, until)
+    assert refusal_of(by_hand) == said
+    assert said or came_to(hand) == came_to(scheduled)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mine", "theirs"), FAST)
+def test_longer_games_are_the_same_too(mine, theirs):
+    """Beyond a block of uniforms, and where states have grown."""
+    until = min(3 * BLOCK + 7, theirs.length or 10**9)
+    whole, alone = (Game(mine, theirs, horizon=until, runs=runs, seed=2) for runs in (range(3), range(1, 2)))
+    whole.advance(until)
+    for stop in (BLOCK, BLOCK + 1, until):
+        alone.advance(min(stop, until))
+    assert came_to(alone, 0) == came_to(whole, 1)

@@ -1,0 +1,120 @@
+"""Which threads play which runs, and room for what is remembered."""
+
+import pickle
+from dataclasses import dataclass
+
+import pytest
+
+from onlinecal.core.guarantee import Sight
+from onlinecal.engine import game as module
+from onlinecal.engine import loop, steps
+from onlinecal.engine.steps import state
+from onlinecal.forecasters import Constant, DefensiveForecasting, ForecastHedging, UniformRandom
+from onlinecal.natures import Bernoulli, Contrarian, Greedy, KinkApproach, Mixture, SparseBias
+from onlinecal.natures._levels import MANY
+from onlinecal.natures.base import Nature
+from tests.engine.games import game_of, played, same
+
+
+def ask(run, size, forecast, number):
+    mine = state(run)
+    return 0.5 if number == 1 else mine[int(mine[0])]
+
+
+def remember(run, place, forecast, outcome, number):
+    mine = state(run)
+    mine[0] += 1
+    mine[int(mine[0])] = forecast
+    return 0
+
+
+@dataclass(frozen=True)
+class Remembering(Nature):
+    """q_t = p_{t−1}, from a list of all forecasts."""
+
+    sight = Sight.HISTORY
+
+    def start(self, horizon, stream):
+        return steps.Nature(
+            ask, [0.0], sight=self.sight, hear=remember, grows=lambda coming: 1 + coming.asked
+        )
+
+
+@pytest.mark.parametrize(("runs", "threads"), [(64, 1), (2, 2), (3, 2), (7, 3), (64, 3), (129, 2)])
+@pytest.mark.parametrize(
+    ("forecaster", "nature"),
+    [
+        (Constant(), Bernoulli()),
+        (ForecastHedging(), Greedy()),  # remembers levels
+        (DefensiveForecasting(), Contrarian()),  # remembers forecasts
+    ],
+)
+def test_all_threads_play_runs_of_their_own(forecaster, nature, runs, threads, monkeypatch):
+    shares, play_runs = [], loop.play_runs
+
+    def noted():
+        def play(*given):
+            shares.append(range(*given[-2:]))
+            return play_runs()(*given)
+
+        return play
+
+    monkeypatch.setattr(module, "THREAD", 1)
+    monkeypatch.setattr(loop, "play_runs", noted)
+    played(forecaster, nature, 200, runs=range(runs), threads=threads)
+    assert len(shares) == threads
+    assert sorted(run for share in shares for run in share) == list(range(runs))
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+def test_a_short_game_needs_no_thread(monkeypatch):
+    monkeypatch.setattr(module, "ThreadPoolExecutor", None)
+    played(Constant(), horizon=100, runs=range(64), threads=8)
+
+
+@pytest.mark.parametrize(
+    "nature", [Greedy(), KinkApproach(), SparseBias(), Mixture((Greedy(), Bernoulli(), KinkApproach()))]
+)
+def test_a_grid_is_all_the_room_that_levels_need(nature):
+    """The size of a pickle depends neither on the length of the game nor on that of its stretches."""
+    kept = []
+    for length, horizon in ((128, 2**12), (2**12, 2**12), (2**15, 2**15)):
+        game = game_of(ForecastHedging(m=10), nature, horizon, range(16), seed=1)
+        for until in range(length, horizon + 1, length):
+            game.advance(until)
+        kept.append(len(pickle.dumps(game)))
+    assert max(kept) - min(kept) < 64
+
+
+def by_hand(*pair, rounds, **options):
+    game = game_of(*pair, rounds, **options)
+    for _ in range(rounds):
+        game.resolve(game.ask())
+    return game.gammas()
+
+
+def test_no_level_is_written_where_there_is_no_room(seed):
+    """As many levels as the grid has points, which are entered in stretches of any length.
+
+    That one of them is not drawn in one of the runs has a probability below 3·101·(100/101)^3000 < 1e-10.
+    """
+    m, options = 100, {"runs": range(3), "seed": seed}
+    pair = UniformRandom(m), Mixture((Greedy(), KinkApproach(), SparseBias()))
+    whole = by_hand(*pair, rounds=3000, **options)
+    for length in (1, 7, 101, 3000):
+        game = game_of(*pair, 3000, **options)
+        for until in (*range(length, 3000, length), 3000):
+            game.advance(until)
+        assert game.compiled
+        assert same(game.gammas(), whole)
+        for player in game.nature.parts:
+            assert (player.state[:, MANY] == m + 1).all()
+
+
+def test_what_grows_with_the_rounds_has_room_for_each(seed):
+    pair = ForecastHedging(m=10), Mixture((Greedy(), Remembering()))
+    game = game_of(*pair, 6000, range(64), seed=seed)
+    for until in (1, 700, 6000):
+        game.advance(until)
+    assert game.compiled
+    assert same(game.gammas()[:2], by_hand(*pair, rounds=6000, runs=range(2), seed=seed))
