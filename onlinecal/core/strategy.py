@@ -1,6 +1,6 @@
 """Specifications of forecasters and natures: frozen dataclasses of parameters, their names, and facts as class data.
 
-Facts are what strategies state of themselves (docs/engine.md); `onlinecal.checks.facts` measures them. None stands for
+Facts are what strategies state of themselves (docs/writing.md); `onlinecal.checks.facts` measures them. None stands for
 "does not say".
 """
 
