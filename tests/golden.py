@@ -50,7 +50,7 @@ SAME, LOOSE = 1e-9, 1e-5
 
 
 def pairs():
-    """Every strategy with some others, strategies of several parts, and some of parts in plain Python."""
+    """Every strategy with some others; then strategies of several parts, some of which are in plain Python."""
     with tempfile.TemporaryDirectory() as folder:
         found = examples.pairs(Path(folder))
         found += [(mine, Contrarian()) for mine in examples.forecasters(Path(folder)) if not mine.needs]
@@ -60,15 +60,14 @@ def pairs():
         yield from dict.fromkeys(found)
 
 
-def games():
-    """Forecaster, nature and schedule, by name."""
+def games(nested=False):
+    """Forecaster, nature and schedule, by name; those of several parts, which take long to compile, or the others."""
     for (mine, theirs), schedule in zip(pairs(), cycle(SCHEDULES)):
-        yield (
-            " – ".join(filter(None, (strategy_key(mine), strategy_key(theirs), schedule.label))),
-            mine,
-            theirs,
-            schedule,
-        )
+        # Three slots are enough for this delay.
+        schedule = Schedule(delays=Constant(2)) if getattr(mine, "slots", None) else schedule
+        name = " – ".join(filter(None, (strategy_key(mine), strategy_key(theirs), schedule.label)))
+        if nested is (theirs in examples.NESTED or "tests." in name):
+            yield name, mine, theirs, schedule
 
 
 def played(mine, theirs, schedule):
@@ -129,11 +128,25 @@ def accounts():
 # ---------------------------------------------------------------- the record
 
 
-def now():
-    """Everything that is on record: name → its numbers, in twelve digits; infinities as text."""
-    found = {name: played(*given) for name, *given in games()}
-    found |= {f"measure {name}": measured(record) for name, record in MEASURES.items()} | dict(accounts())
-    return {name: [_written(float(number)) for number in numbers] for name, numbers in found.items()}
+def of_games():
+    return {name: played(*given) for name, *given in games()}
+
+
+def of_nested_games():
+    return {name: played(*given) for name, *given in games(nested=True)}
+
+
+def of_measures():
+    return {f"measure {name}": measured(record) for name, record in MEASURES.items()} | dict(accounts())
+
+
+#: all that is on record: each gives name → numbers
+KINDS = of_games, of_nested_games, of_measures
+
+
+def now(kind):
+    """The numbers in twelve digits; infinities as text."""
+    return {name: [_written(float(number)) for number in numbers] for name, numbers in kind().items()}
 
 
 def _written(number):
@@ -154,7 +167,7 @@ def recorded():
 
 
 def main():
-    old, new = recorded(), now()
+    old, new = recorded(), {name: numbers for kind in KINDS for name, numbers in now(kind).items()}
     each = (f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(old.get(name, new[name]))}" for name in new)
     RECORD.write_text("{\n" + ",\n".join(each) + "\n}\n")
     print(f"{len(new.keys() - old.keys())} lines added, {len(old.keys() - new.keys())} deleted")

@@ -20,8 +20,8 @@ import numpy as np
 import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import natures as n
-from onlinecal.decisions.people import People
-from onlinecal.engine.game import Game
+from onlinecal.decision_makers.tenures import People
+from onlinecal.engine2.game import Game
 from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
 from onlinecal.study.panel import Panel
 from onlinecal.study.planning import Entry, plan

@@ -1,16 +1,20 @@
 """Numbers of all strategies, measures and accounts are those on record."""
 
-from onlinecal.decisions.responses import RESPONSES
+import pytest
+
+from onlinecal.decision_makers.responses import RESPONSES
 from onlinecal.forecasters import FORECASTERS, Constant
 from onlinecal.measures import MEASURES
 from onlinecal.natures import NATURES
 from tests import golden
-from tests.golden import now, recorded, same
+from tests.golden import now, of_games, of_measures, of_nested_games, recorded, same
+from tests.marks import slow
 
 
-def test_numbers_are_those_on_record():
-    record, found = recorded(), now()
-    assert sorted(found.keys() ^ record.keys()) == [], "run `python -m tests.golden`"
+@pytest.mark.parametrize("kind", [of_games, slow(of_nested_games), of_measures])
+def test_numbers_are_those_on_record(kind):
+    record, found = recorded(), now(kind)
+    assert sorted(found.keys() - record.keys()) == [], "run `python -m tests.golden`"
     changed = [name for name in found if not same(name, record[name], found[name])]
     assert changed == [], (
         "if it is meant, raise `version`, delete these lines, and run `python -m tests.golden`"
@@ -30,6 +34,13 @@ def test_everything_that_has_a_version_is_on_record():
         assert {f"{kind} {name}" for name in known} <= recorded().keys()
     for thing in (*FORECASTERS.values(), *NATURES.values(), *MEASURES.values(), *RESPONSES.values()):
         assert type(thing.version) is int
+
+
+def test_nothing_is_on_record_only():
+    names = {name for nested in (False, True) for name, *_ in golden.games(nested)}
+    measures = {name for name in recorded() if name.startswith(("measure ", "task ", "response "))}
+    assert recorded().keys() - names == measures
+    assert measures == of_measures().keys()
 
 
 def test_another_number_is_seen():
