@@ -52,7 +52,7 @@ LEAST, MOST, SEGMENT = 2**10, 2**16, 2**19
 THREAD = 2**15
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Question:
     """A question that was asked by hand in all runs: when, and of each run the forecast, q, and the law.
 

@@ -14,7 +14,9 @@ import numpy as np
 from numba import njit, objmode
 
 from onlinecal.core.arrays import Floats
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
+from onlinecal.core.strategy import strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count
 from onlinecal.engine.law import Unplayable
@@ -33,6 +35,11 @@ NUMBERS = counted(1)
 
 def begin_part(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
     """A player of steps for a part of a composition, at its beginning."""
+    if getattr(strategy, "takes_all", False):
+        what = (
+            f"{strategy_name(strategy)!r} needs all context, which a part of another forecaster is not given"
+        )
+        raise InvalidParameter(f"{what}; expected the kinds that it needs, by name")
     player = begin(role, strategy, horizon, stream)
     if isinstance(player, Player):
         return player

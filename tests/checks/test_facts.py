@@ -218,7 +218,7 @@ class InOrder:
 SMALL = "its state grows like O(1) at most"
 LIARS = [
     ("it is deterministic", liar(f.ForecastHedging(), deterministic=True)),
-    ("its forecasts are on the grid", liar(f.ForecastHedging(), begin=lambda _, *of: f.ForecastHedging(7).start(*of))),
+    ("its forecasts are on the grid", liar(f.ForecastHedging(), start=lambda _, *of: f.ForecastHedging(7).start(*of))),
     ("it plays the same at every horizon", liar(f.ForecastHedging(), needs_horizon=False)),
     ("it plays the same at every horizon", liar(n.Sinusoid(), needs_horizon=False)),
     *(("it may be told late", who) for who in (as_forecaster(Forgetful), as_nature(Grudge), as_forecaster(InOrder))),
@@ -310,8 +310,8 @@ def test_facts_of_parts():
     found = [strategy.every(x) for x in ([], [True], [True, None], [None, False])]
     assert found == [True, True, None, False]
     parts = {"of[0]": f.FosterVohra(swaps="all"), "of[1]": f.Rounded(f.Calibeating(), 4), "of[2]": n.Greedy()}
-    assert memory_of(parts) == "O(of[0].m^2 + of[1].of.bins + t)"
+    assert memory_of(parts) == "O(of[0].m + of[1].of.bins + t)"
     whole = f.ExpertMixture((f.FosterVohra(m="T^(1/4)", swaps="all"), f.Rounded(f.Calibeating(7), 4)))
-    assert whole.memory == "O(of[0].m^2 + of[1].of.bins)"
-    assert memory_at(whole, 3, 10_000) == pytest.approx(10.0**2 + 7)
+    assert whole.memory == "O(of[0].m + of[1].of.bins)"
+    assert memory_at(whole, 3, 10_000) == pytest.approx(10.0 + 7)
     assert memory_at(n.Switch(n.Greedy(), n.Greedy(cells=5)), 50, 100) == 55

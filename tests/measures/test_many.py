@@ -112,7 +112,7 @@ def test_runs_are_made_in_parts_of_any_size(at_once, monkeypatch, seed):
 
 def counted(grid, counts, positives):
     """A history on a grid with these counts."""
-    kept = Counted(len(counts), grid)
+    kept = Counted(len(counts), grid, False)
     kept.of(0)[:, 0] = np.stack([counts - positives, positives], axis=-1)
     return kept
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from onlinecal.decision_makers.responses import RESPONSES
+from onlinecal.decisions.responses import RESPONSES
 from onlinecal.forecasters import FORECASTERS, Constant
 from onlinecal.measures import MEASURES
 from onlinecal.natures import NATURES

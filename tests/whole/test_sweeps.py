@@ -16,7 +16,7 @@ from onlinecal.core.errors import InvalidParameter, OnlinecalError, ScenarioErro
 from onlinecal.core.validation import is_number
 from onlinecal.decisions.responses import RESPONSES
 from onlinecal.decisions.tasks import TASKS
-from onlinecal.engine2.start import start
+from onlinecal.engine.start import start
 from onlinecal.forecasters import FORECASTERS
 from onlinecal.measures import MEASURES
 from onlinecal.natures import NATURES
