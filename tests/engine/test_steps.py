@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,8 +21,11 @@ from onlinecal.engine.game import Game
 from onlinecal.engine.run import FOLDERS, RowPointer, stamp
 from onlinecal.engine.steps import Forecaster, Nature, compiled, law, shared, state
 from onlinecal.forecasters import base as forecasters
+from onlinecal.natures import Contrarian
 from onlinecal.natures import base as natures
 from onlinecal.schedules import Constant, Schedule
+from tests.engine.games import bits
+from tests.readme import ROOT
 
 #: the round in which the steps fail, in the run where the uniform of the first draw is above this
 BAD = 37
@@ -278,3 +282,21 @@ def test_a_step_is_compiled_again_once_a_helper_has_changed(tmp_path, monkeypatc
     assert played(1, "a") == 1
     assert played(2, "b") == 0
     assert played(2, "b") == 1
+
+
+def test_the_forecaster_of_the_page_plays_as_the_plain_class(tmp_path, monkeypatch):
+    """docs/writing.md has a whole forecaster of steps, and a plain class of the same rule."""
+    page = (ROOT / "docs" / "writing.md").read_text("utf-8")
+    blocks = re.findall(r"```python[^\n]*\n(.*?)```", page, re.DOTALL)
+    plain, of_steps = (
+        next(each for each in blocks if name in each) for name in ("class EMA:", "class Smoothing(")
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "page_plain.py").write_text(plain)
+    (tmp_path / "page_steps.py").write_text(of_steps)
+    players = importlib.import_module("page_plain").EMA, importlib.import_module("page_steps").Smoothing()
+    games = [Game(player, Contrarian(), horizon=500, runs=range(2)) for player in players]
+    for game in games:
+        game.advance(500)
+    assert [game.compiled for game in games] == [False, True]
+    assert bits(games[0].gammas()) == bits(games[1].gammas())
