@@ -167,7 +167,7 @@ class Dask:
     def ready(self):
         """Begins two workers, if they are not there, and waits for them; nannies begin others by themselves."""
         if not (self.nanny and self.playing()):
-            self.start(2 - len(self.playing()))
+            self.begin(2 - len(self.playing()))
         wait_for(lambda: self._count() == 2)
 
     def begin(self, count):

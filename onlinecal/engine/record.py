@@ -1,14 +1,19 @@
-"""Plain classes, compiled: the attributes of an object are the state of a run, and its methods are steps."""
+"""Plain classes, compiled: the attributes of an object are a NumPy record, and its methods are compiled by numba."""
 
 from __future__ import annotations
 
 import copy
 import inspect
 import re
+from collections import namedtuple
+from dataclasses import dataclass, field
+from functools import lru_cache
+from random import Random
 from types import MemberDescriptorType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numba import njit
 from numba.core.errors import NumbaError
 
 from onlinecal.core.errors import InvalidParameter
@@ -16,35 +21,40 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.plain import TRIED, fresh
 from onlinecal.core.strategy import required
 from onlinecal.core.streams import Stream
-from onlinecal.engine.expressions import REAL, TRUTH, WHOLE, Code, Held, Kind
-from onlinecal.engine.rehearsal import rehearse
+from onlinecal.engine.meanings import is_number
+from onlinecal.engine.play import Question
+from onlinecal.engine.refusals import Method
+from onlinecal.engine.replaced import HOW
+from onlinecal.engine.run import state
+from onlinecal.engine.seats import seat
 from onlinecal.engine.start import apart
-from onlinecal.engine.steps import Forecaster, Nature, Player
-from onlinecal.engine.translation import Translation, compiled_steps
-from onlinecal.engine.written import plain_number
+from onlinecal.engine.steps import LEARN, MOVE, SAY, Forecaster, Nature, Player
 
 Class = TypeVar("Class", bound=type)
+#: rounds that are played both ways before a player begins
+REHEARSED = 400
 
 
 def compiled(cls: Class) -> Class:
     """Has the objects of a plain class played as compiled steps; as a decorator, or called with the class.
 
-    Its methods are translated when a game begins, and compiled. An object and the compiled steps are played for 400
+    Its methods are compiled by numba when a game begins. An object and the compiled steps are played for 400
     rounds first. They must state and keep the same numbers, bit for bit. Nothing else changes: names, parameters, keys,
     and all numbers are those of the class without it.
 
     Attributes may be numbers, or lists or 1-d arrays of numbers of fixed length, made in ``__init__``. Arrays are of
     int64 or float64. A list with entries that are assigned has one name. A local name has a value on every path to its
     use. A global number or function is that of the beginning of a game. Two comparisons are added, and an entry is
-    taken by one, where nothing is a number of NumPy. Reading and writing attributes has no code of its own. Translated
+    taken by one, where nothing is a number of NumPy. Reading and writing attributes has no code of its own. Compiled
     are ``if``, ``for`` over ``range``, a list or ``enumerate`` of one, and ``while``. So are arithmetic, functions of
     `math`, methods of the class and functions of a module that are written so. So are ``self.stream.uniform(i)``,
     ``round.number`` and ``round.context["kind"]``. A law may be a dict display. ``__init__`` is played in Python and
     may do anything.
 
-    Notes: An error that a method raises stops the game in its round, but its words are lost. So does a division by
-    zero, and a whole number of more than 64 bits. So does one of more than 53 bits where a real one may stand. An
-    attribute that begins as 0 and becomes a real number is a real one from the beginning.
+    Notes: Numbers are those of numba. A whole number has 64 bits: beyond them it becomes another, unnoticed. A name
+    or attribute that may be a real number is one everywhere. Then it is exact up to 2^53, and its zero has a sign. The
+    last digit of a power may be another. A negative power of a whole number stops the game. So does an error that a
+    method raises, but its words are lost. So does a division by zero, or a function of `math` beyond its values.
 
     Parameters
     ----------
@@ -90,7 +100,7 @@ def compiled(cls: Class) -> Class:
         if sample is not None:
             kinds = getattr(cls, "needs", ())
             contexts = () if isinstance(kinds, str) else tuple(sorted(kinds))
-            _translated(cls, sample, Sight.DRAW, contexts)
+            Record(sample, Sight.DRAW, contexts, set())
     cls.oc_compiled = True  # type: ignore[attr-defined]
     return cls
 
@@ -102,27 +112,30 @@ def compiled_player(role: str, strategy: Any, player: Any, horizon: int, stream:
         if getattr(cls, name, ()):
             raise InvalidParameter(f"{cls.__name__} has `{name}`, which is not compiled; expected none")
     contexts = tuple(sorted(strategy.needs)) if role == "forecaster" else ()
-    sight, end = getattr(strategy, "sight", Sight.DRAW), copy.deepcopy(player)
-    translation, text, names = _translated(cls, player, sight, contexts)
-    try:
-        first, told = (*compiled_steps(text, *names), None)[:2]
-    except NumbaError as error:
-        lines = re.sub(r"\x1b\[\d*m", "", str(error)).splitlines()
-        said = next((line for line in lines if line.strip() and "pipeline" not in line), "")
-        raise InvalidParameter(
-            f"{cls.__name__} is not compiled: {said} …; expected operations on numbers"
-        ) from error
-    memory: Any = {"note": len(contexts), "stream": _stream(cls, player)}
-    begin = numbers(cls, player, translation)
+    sight, wider = getattr(strategy, "sight", Sight.DRAW), set[str]()
+    while True:
+        record = Record(player, sight, contexts, wider)
+        made = compiled_steps(record.text())
+        if not isinstance(made, int):
+            break
+        wider.add(name := list(record.held)[made])
+        if record.held[name].array:
+            what = f"self.{name} is an array of whole numbers and gets a real one"
+            raise InvalidParameter(f"{record.stored[name]}: {what}; expected a whole one")
+    streams = [value for name, value in getattr(player, "__dict__", {}).items() if isinstance(value, Stream)]
+    if len(streams) > 1:
+        raise InvalidParameter(f"{cls.__name__} has {len(streams)} streams; expected one")
+    memory: Any = {"note": len(contexts), "stream": streams[0] if streams else None}
+    begin, end = record.numbers(player), copy.deepcopy(player)
     if role == "forecaster":
-        made: Any = _Forecaster(
-            first, told, begin, size=translation.atoms, needs=dict(enumerate(contexts)), **memory
+        done: Any = _Forecaster(
+            made[0], made[1], begin, size=record.atoms, needs=dict(enumerate(contexts)), **memory
         )
     else:
-        made = _Nature(first, begin, sight=sight, hear=told, **memory)
-    made.begun = strategy, horizon, stream, translation
-    rehearse(role, strategy, made, end, lambda: numbers(cls, end, translation))
-    return made
+        done = _Nature(made[0], begin, sight=sight, hear=made[1], **memory)
+    done.begun = strategy, horizon, stream, record
+    rehearse(role, strategy, done, end, record)
+    return done
 
 
 class _OfObjects(Player):
@@ -133,16 +146,10 @@ class _OfObjects(Player):
     def spread(self, runs: range) -> None:
         """As `Player.spread`, with the numbers of an object for each run."""
         super().spread(runs)
-        strategy, horizon, stream, translation = self.begun
+        strategy, horizon, stream, record = self.begun
         for row, run in zip(self.state[1:], runs[1:], strict=True):
             thing = apart(strategy, strategy.start(horizon, stream.over(range(run, run + 1))))
-            cls, others = type(thing), held(thing)
-            own = numbers(cls, thing, translation)
-            for name in translation.places:
-                if others[name].kind & ~translation.kinds[name] or len(own) != len(row):
-                    what = f"self.{name} is of another kind or length in run {run} than in run {runs[0]}"
-                    raise InvalidParameter(f"{cls.__name__}: {what}; expected the same in all")
-            row[:] = own
+            row[:] = record.numbers(thing)
 
 
 class _Forecaster(_OfObjects, Forecaster):
@@ -153,115 +160,284 @@ class _Nature(_OfObjects, Nature):
     """A nature of a compiled class."""
 
 
-def _translated(
-    cls: Any, thing: Any, sight: Sight, contexts: tuple[str, ...]
-) -> tuple[Translation, str, tuple[str, ...]]:
-    """The methods of a class with the attributes of an object; the text of their steps, and which it has."""
-    forecasts = hasattr(cls, "forecast")
-    drawn = {"forecast": "oc_forecast"} if sight >= Sight.DRAW and not forecasts else {}
-    made = Translation(cls, held(thing), {"number": "oc_number"} | drawn, contexts)
-    steps: dict[str, Any] = {"forecast": ("oc_run, oc_number", (), "law")}
-    if not forecasts:
-        steps = {"probability": ("oc_run, oc_size, oc_forecast, oc_number", (), "q")}
-    if hasattr(cls, "update") and sight >= Sight.HISTORY:
-        told = Code("oc_forecast", REAL), Code("oc_outcome", WHOLE)
-        steps["update"] = "oc_run, oc_place, oc_forecast, oc_outcome, oc_number", told, "code"
-    text = made.read(steps)
-    _check_lists(cls, thing, made)
-    return made, text, tuple(steps)
+# ---------------------------------------------------------------- the record of an object
 
 
-# ---------------------------------------------------------------- the state of an object
+class Held(NamedTuple):
+    """An attribute of a record: np.int64 or np.float64, the length of a list, and whether it is an array."""
+
+    kind: Any
+    length: int | None = None
+    array: bool = False
 
 
-def _held(value: Any) -> Held | str:
-    """An attribute by its value, or in words why it cannot be compiled."""
-    for kind, of in ((TRUTH, bool), (WHOLE, int), (REAL, float)):
-        if plain_number(value, of):
-            return Held(kind)
-    if isinstance(value, np.int64 | np.float64):
-        return Held(WHOLE if type(value) is np.int64 else REAL)
+def _held(value: Any) -> Any:
+    """An attribute by its value, `Stream`, or in words why it cannot be compiled."""
+    if is_number(value, (bool, int, np.int64, float, np.float64)):
+        return Held(np.float64 if isinstance(value, float) else np.int64)
     if type(value) is np.ndarray:
         if value.ndim == 1 and value.dtype in (np.int64, np.float64):
-            return Held(REAL if value.dtype == np.float64 else WHOLE, True, True)
+            return Held(value.dtype.type, len(value), True)
         return f"is an array of {value.ndim} dimension(s) of {value.dtype}, not one of int64 or float64"
     if type(value) in (list, tuple):
-        kind, each = Kind(0), list(map(_held, value))
-        for entry in each:
-            if isinstance(entry, str) or entry.many or not entry.kind:
-                return f"has an entry that {entry if isinstance(entry, str) else 'is no number'}"
-            kind |= entry.kind
-        return Held(kind, True) if each else "is an empty list"
-    if isinstance(value, Stream):
-        return Held(Kind(0))
-    return f"is of the type {type(value).__module__}.{type(value).__qualname__}"
+        if not value or not all(is_number(each, (bool, int, np.int64, float, np.float64)) for each in value):
+            return (
+                f"has an entry that is no number of 64 bits: {value!r:.60}" if value else "is an empty list"
+            )
+        return Held(np.float64 if any(isinstance(each, float) for each in value) else np.int64, len(value))
+    return (
+        Stream
+        if isinstance(value, Stream)
+        else f"is of the type {type(value).__module__}.{type(value).__qualname__}"
+    )
 
 
-def held(thing: Any) -> dict[str, Any]:
-    """The attributes of an object, in the order of their names. "!" is there if some are numbers of NumPy."""
-    cls, found, own = type(thing), dict[str, Any](), getattr(thing, "__dict__", {})
-    names = {name for each in cls.__mro__[:-1] for name in vars(each) if name[:2] != "__"}
-    for name in sorted(names | own.keys()):
-        static = inspect.getattr_static(cls, name, None)
-        if inspect.isfunction(static):
-            if name in own:
-                found[name] = "is a method of the class and another thing of the object"
-            continue
-        if not hasattr(thing, name):
-            continue
-        value = getattr(thing, name)
-        found[name], entries = _held(value), value if type(value) in (list, tuple) else (value,)
-        if any(isinstance(each, np.generic | np.ndarray) for each in entries):
-            found["!"] = "numbers of NumPy"
-        read = hasattr(static, "__set__") or (hasattr(static, "__get__") and name not in own)
-        if read and not isinstance(static, MemberDescriptorType):  # which is of __slots__
-            found[name] = "is a property"
-    return found
+@dataclass(frozen=True)
+class Text:
+    """All that steps are compiled from; equal where nothing of it is another."""
+
+    key: Any
+    record: Record = field(compare=False)
 
 
-def _check_lists(cls: type, thing: Any, made: Translation) -> None:
-    """Refuses lists with entries that are assigned and that are also something else, or cannot be assigned."""
-    lists = {f"self.{name}": getattr(thing, name) for name in made.places if made.held[name].many}
-    first: Any = inspect.getattr_static(cls, "forecast" if hasattr(cls, "forecast") else "probability")
-    others = {f"{each.__name__}.{name}": value for each in cls.__mro__ for name, value in vars(each).items()}
-    for name, where in made.stored.items():
-        mine, why = getattr(thing, name), ""
-        if isinstance(mine, tuple) or (isinstance(mine, np.ndarray) and not mine.flags.writeable):
-            kind = "tuple" if isinstance(mine, tuple) else "read-only array"
-            why = f"an entry of self.{name} is assigned, a {kind}"
-        for other, value in (others | first.__globals__ | lists).items():
-            arrays = isinstance(mine, np.ndarray) and isinstance(value, np.ndarray)
-            if other != f"self.{name}" and (mine is value or (arrays and np.shares_memory(mine, value))):
-                why = f"an entry of self.{name} is assigned, which is or shares the numbers of {other}"
-        if why:
+class Record:
+    """The attributes of an object as fields of a record, and its methods as they are read."""
+
+    def __init__(self, thing: Any, sight: Sight, contexts: tuple[str, ...], wider: set[str]) -> None:
+        self.cls, self.contexts, self.atoms, self.strict = type(thing), contexts, 1, False
+        self.thing, self.wider, self.stored, self.methods = thing, wider, dict[str, str](), dict[Any, Any]()
+        self.held = self._attributes()
+        fields = [
+            (name, each.kind, *[each.length] * (each.length is not None)) for name, each in self.fields()
+        ]
+        self.dtype = np.dtype(fields or [("nothing", np.int64)])
+        says = hasattr(self.cls, "forecast")
+        self.shown = (
+            ("number",) + ("context",) * bool(contexts) + ("forecast",) * (sight >= Sight.DRAW and not says)
+        )
+        self.first: Any = self._step("forecast", "law", 0) if says else self._step("probability", "q", 0)
+        hears = hasattr(self.cls, "update") and sight >= Sight.HISTORY
+        self.told: Any = self._step("update", "code", 2) if hears else None
+        self._check_lists()
+
+    def _attributes(self) -> dict[str, Any]:
+        """Each attribute, in the order of their names: `Held`, `Stream`, or why it cannot be compiled."""
+        cls, found, own, thing = self.cls, dict[str, Any](), getattr(self.thing, "__dict__", {}), self.thing
+        if inspect.getattr_static(cls, "__getattribute__") is not object.__getattribute__:
             raise InvalidParameter(
-                f"{where}: {why}; expected a list of its own, such as list(…), made in __init__"
+                f"{cls.__name__} has a __getattribute__, which is not compiled; expected none"
+            )
+        names, truths = (
+            {name for each in cls.__mro__[:-1] for name in vars(each) if name[:2] != "__"},
+            list[str](),
+        )
+        for name in sorted(names | own.keys()):
+            static = inspect.getattr_static(cls, name, None)
+            if inspect.isfunction(static):
+                if name in own:
+                    found[name] = "is a method of the class and another thing of the object"
+                continue
+            if not hasattr(thing, name):
+                continue
+            value = getattr(thing, name)
+            entries, found[name] = value if type(value) in (list, tuple) else (value,), _held(value)
+            self.strict = self.strict or any(isinstance(each, np.generic | np.ndarray) for each in entries)
+            truths += [name] * any(isinstance(each, bool) for each in entries)
+            read = hasattr(static, "__set__") or (hasattr(static, "__get__") and name not in own)
+            if read and not isinstance(static, MemberDescriptorType):  # which is of __slots__
+                found[name] = "is a property"
+            if name in self.wider:
+                found[name] = found[name]._replace(kind=np.float64)
+        for name in truths if self.strict else ():
+            found[name] = "is a truth value beside numbers of NumPy, not 0 or 1"
+        return found
+
+    def fields(self) -> list[tuple[str, Held]]:
+        """The attributes that are numbers."""
+        return [(name, each) for name, each in self.held.items() if isinstance(each, Held)]
+
+    def _step(self, name: str, returns: str, told: int) -> tuple[Any, ...]:
+        """The key of a method that a game calls."""
+        if isinstance(why := self.held.get(name), str):
+            raise InvalidParameter(f"{self.cls.__name__}: {name} {why}; expected a method of the class")
+        function: Any = inspect.getattr_static(self.cls, name)
+        self.read(function, True, returns, told)
+        return function, True, returns
+
+    def read(self, function: Any, own: bool, step: str = "", told: int = 0) -> bool:
+        """Reads a method or function after what it calls; false within itself."""
+        key = function, own, step
+        if key not in self.methods:
+            self.methods[key] = None
+            method = Method(self, function, own, step, told)
+            del self.methods[key]
+            self.methods[key] = method
+        return self.methods[key] is not None
+
+    def _check_lists(self) -> None:
+        """Refuses lists with entries that are assigned and that are also something else, or cannot be assigned."""
+        lists = {
+            f"self.{name}": getattr(self.thing, name)
+            for name, each in self.fields()
+            if each.length is not None
+        }
+        others = {
+            f"{each.__name__}.{name}": value
+            for each in self.cls.__mro__
+            for name, value in vars(each).items()
+        }
+        for name, where in self.stored.items():
+            mine, why = getattr(self.thing, name), ""
+            if isinstance(mine, tuple) or (isinstance(mine, np.ndarray) and not mine.flags.writeable):
+                kind = "tuple" if isinstance(mine, tuple) else "read-only array"
+                why = f"an entry of self.{name} is assigned, a {kind}"
+            for other, value in (others | self.first[0].__globals__ | lists).items():
+                arrays = isinstance(mine, np.ndarray) and isinstance(value, np.ndarray)
+                if other != f"self.{name}" and (mine is value or (arrays and np.shares_memory(mine, value))):
+                    why = f"an entry of self.{name} is assigned, which is or shares the numbers of {other}"
+            if why:
+                raise InvalidParameter(
+                    f"{where}: {why}; expected a list of its own, such as list(…), made in __init__"
+                )
+
+    def text(self) -> Text:
+        """The origin of its steps: functions, the numbers that they use, and the fields."""
+        used = [(name, type(value), value) for m in self.methods.values() for name, value in m.space.items()]
+        key = (
+            self.cls.__name__,
+            tuple(self.methods),
+            tuple(used),
+            str(self.dtype),
+            self.shown,
+            self.contexts,
+            self.strict,
+        )
+        return Text(key, self)
+
+    def numbers(self, thing: Any) -> Any:
+        """The state of an object as numbers."""
+        row = np.zeros(1, self.dtype)
+        for name, each in self.fields():
+            value = np.asarray(getattr(thing, name))
+            kinds = "biuf" if each.kind is np.float64 else "bi"
+            if value.dtype.kind not in kinds or value.shape != row[name].shape[1:]:
+                what = (
+                    f"self.{name} = {value.tolist()!r:.60} is of another kind or length than it begins with"
+                )
+                raise InvalidParameter(
+                    f"{self.cls.__name__}: {what}; expected numbers of 64 bits, the same in all runs"
+                )
+            row[name] = value
+        return row.view(np.float64)
+
+
+#: a round as methods see it; its context is in the note
+Round: Any = namedtuple("Round", ("number", "forecast"))
+
+
+@lru_cache(256)
+def compiled_steps(text: Text) -> Any:
+    """The steps of a record, compiled once for all that have it; or the field that must be real."""
+    record, made = text.record, dict[Any, Any]()
+    for key, method in record.methods.items():
+        space = {name: made[v] if isinstance(v, tuple) else v for name, v in method.space.items()}
+        exec(compile(method.tree, inspect.getfile(method.function), "exec"), space)
+        made[key] = njit(**HOW)(space[method.function.__name__])
+    dtype, says = record.dtype, record.first[2] == "law"
+    me = njit(**HOW)(lambda run: state(run).view(dtype)[0])
+    first: Any = made[record.first]
+    told: Any = made.get(record.told)
+
+    def say(run: Any, number: int) -> Any:
+        return first(run, me(run), Round(number, 0.0))
+
+    def move(run: Any, size: int, forecast: float, number: int) -> Any:
+        return first(run, me(run), Round(number, forecast))
+
+    def learn(run: Any, place: int, forecast: float, outcome: int, number: int) -> int:
+        told(run, me(run), forecast, outcome, Round(number, forecast))
+        return 0
+
+    try:
+        steps = njit(SAY, **HOW)(say) if says else njit(MOVE, **HOW)(move)
+        return steps, njit(LEARN, **HOW)(learn) if told else None
+    except NumbaError as error:
+        said = re.sub(r"\x1b\[[\d;]*m", "", str(error))
+        if wider := re.search(r"<real in field (\d+)>", said):
+            return int(wider[1])
+        raise InvalidParameter(_why(record, said)) from error
+
+
+def _why(record: Record, said: str) -> str:
+    """The words of numba, with the line of the user's file."""
+    files = {inspect.getfile(method.function): method.label for method in record.methods.values()}
+    where = [(file, line) for file, line in re.findall(r'File "([^"]*)", line (\d+)', said) if file in files]
+    what = next((line.strip() for line in said.splitlines() if line.strip() and "pipeline" not in line), "")
+    line = f", line {where[-1][1]}" if where else ""
+    return f"{record.cls.__name__}{line}: it is not compiled: {what} …; expected operations on numbers"
+
+
+# ---------------------------------------------------------------- the rehearsal
+
+
+def rehearse(role: str, strategy: Any, made: Any, thing: Any, record: Record) -> None:
+    """Plays an object beside the steps that are compiled from its class; an error where they differ in a bit."""
+    other, random = copy.copy(made), Random(0)
+    other.state, other.generators, other.laid, other.notes = (
+        made.state.copy(),
+        made.generators.copy(),
+        False,
+        np.zeros((1, 0)),
+    )
+    sittings, kinds = (
+        (seat(role, strategy, thing), seat(role, strategy, other)),
+        sorted(strategy.needs) if role == "forecaster" else [],
+    )
+    for number in range(1, REHEARSED + 1):
+        # Outcomes are constant and then random; some forecasts are extreme.
+        outcome = int(random.random() < (0.0, 1.0, 0.4)[3 * (number - 1) // REHEARSED])
+        drawn = random.choice([0.0, 1.0, 0.5, 5e-324, 1 - 2**-53] + [random.random()] * 10)
+        q = Question(number, float(number), outcome=outcome, forecast=drawn, law=[(drawn, 1.0)])
+        q.context, pick = {kind: random.random() for kind in kinds}, random.random()
+        (said, error), (again, fault) = (_round(role, each, copy.copy(q), pick) for each in sittings)
+        how = ""
+        if (error is None) is not (fault is None):
+            how = (
+                f"ends in Python alone, by {error!r}"
+                if fault is None
+                else f"ends compiled alone, by {fault!r}"
+            )
+        elif repr(said) != repr(again):
+            how = f"states {said} in Python and {again} compiled"
+        elif error is not None:
+            return
+        elif not _same(record, thing, other.state[0]):
+            how = "keeps other numbers compiled than in Python"
+        if how:
+            raise InvalidParameter(
+                f"{record.cls.__name__}, round {number} of a rehearsal: it {how}; expected the same, bit for bit: play "
+                "it without oc.compiled, or write it so that no rounding depends on it"
             )
 
 
-def _stream(cls: type, thing: Any) -> Stream | None:
-    """The stream that is an attribute of an object."""
-    found = {
-        name: value for name, value in getattr(thing, "__dict__", {}).items() if isinstance(value, Stream)
-    }
-    if len(found) > 1:
-        raise InvalidParameter(f"{cls.__name__} has the streams {', '.join(found)}; expected one")
-    return next(iter(found.values()), None)
+def _same(record: Record, thing: Any, row: Any) -> bool:
+    """Whether an object has these numbers; a zero may have another sign."""
+    mine, theirs = record.numbers(thing).view(record.dtype)[0], row.view(record.dtype)[0]
+    return all(np.array_equal(mine[name], theirs[name], equal_nan=True) for name, _ in record.fields())
 
 
-def numbers(cls: type, thing: Any, made: Translation) -> Any:
-    """The state of an object, where its steps look for it."""
-    state, row = np.zeros(made.size), list[Any]()
-    whole = state.view(np.int64)
+def _round(role: str, sitting: Any, q: Question, pick: float) -> tuple[Any, Exception | None]:
+    """The statement of a player in a round, which it then hears; and how it failed."""
+    said: Any = None
     try:
-        for name, at in made.places.items():
-            kind, value = made.kinds[name], getattr(thing, name)
-            if not made.held[name].many:
-                (state if kind & REAL else whole)[at] = value
-                continue
-            whole[at : at + 2] = made.size + sum(map(len, row)), len(value)
-            row.append(np.array(value, np.float64 if kind & REAL else np.int64).view(np.float64))
-    except (OverflowError, TypeError, ValueError) as error:
-        said = f"{cls.__name__}: its state does not stay one of numbers of 64 bits: {error}"
-        raise InvalidParameter(said) from None
-    return np.concatenate([state, *row])
+        if role == "forecaster":
+            said = [(value + 0.0, weight) for value, weight in sitting.state_law(q)]
+            q.place = int(pick * len(said))
+            q.forecast = said[q.place][0]
+        else:
+            sitting.reveal(q)
+            said = sitting.move(q)
+        sitting.learn(q)
+    except Exception as error:  # of any kind: the steps must come to an end there too
+        return said, error
+    return said, None

@@ -37,10 +37,10 @@ class {name}({base}):
         return {like}.start(horizon, stream)
 '''
 FORECASTER = STRATEGY.format(
-    name="Newcomer", base="Forecaster", key="p", player="CompiledForecaster", like="Constant(0.9 * self.p)"
+    name="Newcomer", base="Forecaster", key="p", player="steps.Forecaster", like="Constant(0.9 * self.p)"
 )
 NATURE = STRATEGY.format(
-    name="Arrival", base="Nature", key="q", player="CompiledNature", like="Bernoulli(self.q)"
+    name="Arrival", base="Nature", key="q", player="steps.Nature", like="Bernoulli(self.q)"
 )
 NATURE = NATURE.replace("    deterministic: ClassVar[bool | None] = True\n", "")
 
