@@ -134,7 +134,7 @@ def test_workers_are_killed_in_every_phase(dask, monkeypatch, seed, full):
             for pid in dask.playing()[:count]:
                 os.kill(pid, signal.SIGKILL)
             if count == 2 and not dask.nanny:
-                dask.start(2)
+                dask.begin(2)
 
         with monkeypatch.context() as patched:
             before(patched, phase, kill)
