@@ -25,14 +25,16 @@ def pytest_configure(config):
 
 
 #: rooms of tests of compiled code, which `.ci/run` plays with checks of bounds
-COMPILED = {"core", "engine", "exploit", "forecasters", "forecasts", "games", "measures", "natures", "rounds"}
+COMPILED = {"core", "engine", "exploit", "forecasters", "forecasts", "games", "measures", "natures"}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Marks the tests of compiled code."""
     for item in items:
-        if item.path.parent.name in COMPILED:
+        # Each strategy is in a fast pair: all pairs need no checks of bounds.
+        all_pairs = item.path.name == "test_same.py" and item.get_closest_marker("slow")
+        if item.path.parent.name in COMPILED and not all_pairs:
             item.add_marker(pytest.mark.compiled)
 
 
