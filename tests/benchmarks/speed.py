@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from onlinecal.decision_makers.tenures import People
 
 import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import natures as n
+from onlinecal.decisions.people import People
 from onlinecal.engine.game import Game
 from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
 from onlinecal.study.panel import Panel
