@@ -115,7 +115,7 @@ def compiled_player(role: str, strategy: Any, player: Any, horizon: int, stream:
     sight, wider = getattr(strategy, "sight", Sight.DRAW), set[str]()
     while True:
         record = Record(player, sight, contexts, wider)
-        made = compiled_steps(record.text())
+        made = compiled_steps(text := record.text())
         if not isinstance(made, int):
             break
         wider.add(name := list(record.held)[made])
@@ -134,8 +134,14 @@ def compiled_player(role: str, strategy: Any, player: Any, horizon: int, stream:
     else:
         done = _Nature(made[0], begin, sight=sight, hear=made[1], **memory)
     done.begun = strategy, horizon, stream, record
-    rehearse(role, strategy, done, end, record)
+    if (once := (text.key, begin.tobytes())) not in PLAYED_BESIDE:
+        rehearse(role, strategy, done, end, record)
+        PLAYED_BESIDE.add(once)
     return done
+
+
+#: steps and the numbers that they began with, which have been rehearsed in this process
+PLAYED_BESIDE: set[Any] = set()
 
 
 class _OfObjects(Player):
