@@ -25,7 +25,6 @@ from onlinecal.natures import Contrarian
 from onlinecal.natures import base as natures
 from onlinecal.schedules import Constant, Schedule
 from tests.engine.games import bits
-from tests.readme import ROOT
 
 #: the round in which the steps fail, in the run where the uniform of the first draw is above this
 BAD = 37
@@ -286,7 +285,7 @@ def test_a_step_is_compiled_again_once_a_helper_has_changed(tmp_path, monkeypatc
 
 def test_the_forecaster_of_the_page_plays_as_the_plain_class(tmp_path, monkeypatch):
     """docs/writing.md has a whole forecaster of steps, and a plain class of the same rule."""
-    page = (ROOT / "docs" / "writing.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "writing.md").read_text("utf-8")
     blocks = re.findall(r"```python[^\n]*\n(.*?)```", page, re.DOTALL)
     plain, of_steps = (
         next(each for each in blocks if name in each) for name in ("class EMA:", "class Smoothing(")
