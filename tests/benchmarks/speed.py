@@ -248,7 +248,7 @@ ROWS: dict[str, Callable[[], Row]] = {
     "threshold hedging vs contrarian": lambda: game(f.ThresholdHedging(), CONTRARIAN),
     "expert mixture of two vs fair coin": lambda: game(f.ExpertMixture((HEDGING, f.EmpiricalMean())), COIN),
     "K29*, Laplace, vs fair coin, 16 runs": lambda: game(f.DefensiveForecasting(), COIN, 16),
-    "the same, T = 10⁶": lambda: game(f.DefensiveForecasting(), COIN, 16, 10**6),
+    "the same, one run, T = 10⁶": lambda: game(f.DefensiveForecasting(), COIN, 1, 10**6),
     "a user's plain class vs contrarian, one run, beside a plain loop of it": lambda: game(
         PLAIN, CONTRARIAN, 1, beside=plain_class
     ),
