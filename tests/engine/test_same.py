@@ -179,7 +179,7 @@ def test_questions_by_hand_in_the_order_of_the_schedule_are_the_same_game(mine, 
 @pytest.mark.parametrize(("mine", "theirs"), FAST)
 def test_longer_games_are_the_same_too(mine, theirs):
     """Beyond a block of uniforms, and where states have grown."""
-    until = min(3 * BLOCK + 7, theirs.length or 10**9)
+    until = min(3 * BLOCK + 7, *(getattr(each, "length", None) or 10**9 for each in (mine, theirs)))
     whole, alone = (Game(mine, theirs, horizon=until, runs=runs, seed=2) for runs in (range(3), range(1, 2)))
     whole.advance(until)
     for stop in (BLOCK, BLOCK + 1, until):
