@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba import njit, types
 from numba.core.errors import TypingError
 from numba.extending import overload
@@ -50,7 +51,13 @@ def _power(a: Any, b: Any) -> Any:
     def of_whole(a: int, b: int) -> int:
         if b < 0:
             raise ValueError
-        return a**b
+        y, square = np.int64(1), np.int64(a)  # by squares: numba 0.61 has large powers of whole numbers wrong
+        while b > 0:
+            if b & 1:
+                y *= square
+            square *= square
+            b >>= 1
+        return y
 
     def of_real(a: float, b: float) -> float:
         y = math.pow(a, b)
