@@ -48,7 +48,7 @@ def power(a: Any, b: Any) -> Any:
 
 @overload(power, strict=False)
 def _power(a: Any, b: Any) -> Any:
-    def of_whole(a: int, b: int) -> int:
+    def of_whole(a: int, b: int) -> Any:
         if b < 0:
             raise ValueError
         y, square = np.int64(1), np.int64(a)  # by squares: numba 0.61 has large powers of whole numbers wrong
