@@ -121,7 +121,7 @@ class Game(Result):
             raise InvalidParameter(f"cuts = {brief(cuts)}; expected a list of times")
         check_pair(forecaster, nature, horizon)
         schedule.check_length(horizon)
-        check_players(forecaster, nature, horizon)
+        free = check_players(forecaster, nature, horizon)
         self.pair, self.names = (forecaster, nature), (strategy_name(forecaster), strategy_name(nature))
         self.horizon, self.runs, self.seed, self.schedule = horizon, runs, seed, schedule
         self.threads, self.asked, self._stopped = count("threads", threads), 0, ""
@@ -134,7 +134,7 @@ class Game(Result):
         grid = getattr(self.forecaster, "grid", None)
         self.transcripts = None if keeps is None else Transcripts(len(runs), check_kept(keeps, nature))
         points = None if grid is None else len(grid)
-        check_history(len(runs), horizon, points, parts_of(len(self.cuts), self.streams, horizon))
+        check_history(len(runs), horizon, points, parts_of(len(self.cuts), self.streams, horizon), free)
         self.history = history_of(len(runs), grid, horizon, self.events.parted)
         self.levels = math.inf if points is None else points
         # The outcomes' uniforms belong to nature alone: every forecaster faces the same ones.

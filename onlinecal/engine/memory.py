@@ -24,8 +24,8 @@ def bytes_of_run(forecaster: Any, nature: Any, horizon: int, points: int | None,
     return history.bytes_of_run(points, horizon, parts) + players
 
 
-def check_players(forecaster: Any, nature: Any, horizon: int) -> None:
-    """Refuses players of which a single run has no room."""
+def check_players(forecaster: Any, nature: Any, horizon: int) -> float:
+    """Refuses players that have no room for a single run; returns the free memory, which takes long to read."""
     players, free = (forecaster, nature), free_memory()
     bytes_of = [bytes_at(player, horizon, horizon) for player in players]
     needed, most = sum(bytes_of), players[bytes_of[1] > bytes_of[0]]
@@ -34,11 +34,12 @@ def check_players(forecaster: Any, nature: Any, horizon: int) -> None:
             f"one run of {horizon} rounds needs up to {needed / GIB:.1f} GiB for what the players remember, most of it "
             f"{strategy_name(most)!r} ({most.memory}), and {free / GIB:.1f} GiB are free; expected a shorter horizon"
         )
+    return free
 
 
-def check_history(runs: int, horizon: int, points: int | None, parts: int) -> None:
-    """Refuses runs of which the histories have no room."""
-    needed, free = runs * history.bytes_of_run(points, horizon, parts), free_memory()
+def check_history(runs: int, horizon: int, points: int | None, parts: int, free: float) -> None:
+    """Refuses runs of which the histories have no room in the free memory."""
+    needed = runs * history.bytes_of_run(points, horizon, parts)
     if needed <= SHARE * free:
         return
     what = f"{runs} run(s) of {horizon} rounds"

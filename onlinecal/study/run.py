@@ -58,9 +58,9 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
 def batch_size(cell: Cell, at_once: int = 1) -> int:
     """The largest number of runs of a cell played in lockstep, where `at_once` batches share a machine's memory."""
     forecaster, nature = cell.forecaster.strategy, cell.nature.strategy
-    memory.check_players(forecaster, nature, cell.horizon)
-    memory.check_history(1, cell.horizon, *_points_and_parts(cell))
-    room = min(ROOM, 4 * ROOM // at_once, memory.free_memory() / (2 * at_once))
+    free = memory.check_players(forecaster, nature, cell.horizon)
+    memory.check_history(1, cell.horizon, *_points_and_parts(cell), free)
+    room = min(ROOM, 4 * ROOM // at_once, free / (2 * at_once))
     return max(1, min(BATCH, int(room // bytes_of(cell))))
 
 
@@ -165,10 +165,10 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
     certified: dict[str, list[Any]] = {}
     told = None if progress is None else (lambda rounds: progress(rounds * len(runs)))
     packer = Packer(cell.keep, len(runs), len(streams))
+    packer.free = game.parts[0].history.grid is None
     for i, t in enumerate(cell.times):
         _advance(game, t, told)
         open.append(game.asked - game.resolved)
-        packer.free = game.parts[0].history.grid is None
         for place, stream in enumerate(streams):
             # Where no outcome is known yet, totals are the empty sum.
             for first, sets, rounds in levels(game, stream):

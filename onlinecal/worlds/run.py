@@ -319,15 +319,12 @@ class Simulation:
             None if keeps is None else check_kept(keeps, world),
         )
         self.horizon, self.runs, self.asked = horizon, runs, 0
-        check_players(forecaster, world, horizon)
-        grid = getattr(start("forecaster", forecaster, horizon, runs[:1], seed), "grid", None)
-        check_history(
-            len(runs),
-            horizon,
-            None if grid is None else len(grid),
-            parts_of(len(times), max(1, len(world.streams)), horizon),
-        )
-        self.parts = [Course(forecaster, world, horizon, run, seed, times, kept) for run in runs]
+        free = check_players(forecaster, world, horizon)
+        made = (Course(forecaster, world, horizon, run, seed, times, kept) for run in runs)
+        first, streams = next(made), max(1, len(world.streams))
+        points = None if first.history.grid is None else len(first.history.grid)
+        check_history(len(runs), horizon, points, parts_of(len(times), streams, horizon), free)
+        self.parts = [first, *made]
 
     def __reduce__(self) -> Any:
         raise TypeError(
