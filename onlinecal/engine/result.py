@@ -12,7 +12,8 @@ import numpy as np
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.engine.history import Counted, Each
+from onlinecal.core.levels import LevelSets
+from onlinecal.engine.history import Chosen, Counted, Each
 from onlinecal.engine.play import Question
 from onlinecal.engine.steps import Player
 from onlinecal.engine.transcripts import Transcripts
@@ -80,14 +81,17 @@ class Result:
     ) -> JointDistribution | None:
         """Γ of the run at one place of `runs`; None where no round is resolved."""
         self._check_alive()
-        first, last = self.stretches(since, until)
-        if stream is None and first == 0 and last == len(self.cuts) + 1:
-            return self.history.gamma(place)
+        return self.history.gamma(place, self._chosen(stream, *self.stretches(since, until)))
 
-        def chosen(part: int) -> bool:
-            return first <= part // self.streams < last and stream in (None, part % self.streams)
+    def levels_of(self, stream: int | None = None) -> Iterator[tuple[int, LevelSets]]:
+        """The first of several runs, and the level sets of their `gamma`, as `history.Each.levels` says."""
+        return self.history.levels(self._chosen(stream, 0, len(self.cuts) + 1))
 
-        return self.history.gamma(place, chosen)
+    def _chosen(self, stream: int | None, first: int, last: int) -> Chosen | None:
+        """The parts of a stream, or of all, and of some stretches; None for all parts."""
+        if stream is None and (first, last) == (0, len(self.cuts) + 1):
+            return None
+        return lambda part: first <= part // self.streams < last and stream in (None, part % self.streams)
 
     def stretches(self, since: float, until: float) -> tuple[int, int]:
         """Which stretches between cuts are from one time to another: from the first up to, not including, the last."""

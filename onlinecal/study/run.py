@@ -210,16 +210,10 @@ def levels(
     """The first of some runs with known outcomes, their level sets, and their rounds."""
     begins = 0  # runs of a world are parts
     for part in game.parts:
-        of_stream = None if stream is None else partial(_is_of, part.streams, stream)
-        for first, sets in part.history.levels(of_stream):
+        for first, sets in part.levels_of(stream):
             own, kept = range(first, first + len(sets)), part.transcripts
             yield begins + first, sets, None if kept is None else [kept.of(run, stream) for run in own]
         begins += len(part.runs)
-
-
-def _is_of(streams: int, stream: int, part: int) -> bool:
-    """Whether a part of the history is of a stream."""
-    return part % streams == stream
 
 
 def _advance(game: Game | Simulation, until: int, told: Callable[[int], None] | None) -> None:
