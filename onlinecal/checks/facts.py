@@ -220,7 +220,7 @@ class _Started:
         return getattr(self.strategy, name)
 
     def start(self, horizon: int, stream: Any) -> Any:
-        return getattr(self.strategy, "begin", self.strategy.start)(self.horizon, stream)
+        return self.strategy.start(self.horizon, stream)
 
 
 def _stated(role: str, question: Question) -> Any:

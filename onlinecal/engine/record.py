@@ -186,16 +186,14 @@ def _held(value: Any) -> Any:
             return Held(value.dtype.type, len(value), True)
         return f"is an array of {value.ndim} dimension(s) of {value.dtype}, not one of int64 or float64"
     if type(value) in (list, tuple):
-        if not value or not all(is_number(each, (bool, int, np.int64, float, np.float64)) for each in value):
-            return (
-                f"has an entry that is no number of 64 bits: {value!r:.60}" if value else "is an empty list"
-            )
+        if not value:
+            return "is an empty list"
+        if not all(is_number(each, (bool, int, np.int64, float, np.float64)) for each in value):
+            return f"has an entry that is no number of 64 bits: {value!r:.60}"
         return Held(np.float64 if any(isinstance(each, float) for each in value) else np.int64, len(value))
-    return (
-        Stream
-        if isinstance(value, Stream)
-        else f"is of the type {type(value).__module__}.{type(value).__qualname__}"
-    )
+    if isinstance(value, Stream):
+        return Stream
+    return f"is of the type {type(value).__module__}.{type(value).__qualname__}"
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class Method(Names):
             "oc_note": note,
             "oc_real": CALLS[float],
         }
-        self.paths, self.returns, self.tested = dict[Any, str](), set[bool](), False
+        self.returns, self.tested = set[bool](), False
         #: the names that are known at each `break` of the loops around
         self.breaks = list[list[set[str] | None]]()
         body = self.block(tree.body)
