@@ -140,7 +140,7 @@ class Counted:
 class Each:
     """Every forecast with its outcome as one key (`joint.encode`), and its part where there are several.
 
-    What was there at the last Γ is in order: of each part, and by value in it. The next Γ sorts what came since.
+    Keys of the last Γ are in order: by part, and by value in each part. The next Γ sorts the keys that came since.
     """
 
     grid = None

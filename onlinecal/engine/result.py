@@ -56,7 +56,7 @@ class Result:
     ) -> list[JointDistribution]:
         """Γ of each run over the rounds that are resolved, of one stream or (None) of all; needs one.
 
-        Of those that were asked in [since, until), which are cuts or infinite.
+        It has the questions asked from `since` to before `until`. Each of both is a cut or infinite.
         """
         gammas = self.known(stream, since, until)
         if not gammas:

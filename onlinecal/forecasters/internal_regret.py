@@ -321,7 +321,7 @@ def sine_grid(m: int) -> Floats:
 
 @kernel
 def learners_of(run):
-    """Of each point's learner the weight, the bias times m, and how many steps from its point it wants to be."""
+    """The weights of the learners, their biases times m, and how many steps each wants to be from its point."""
     mine, points = state(run)[1:], len(shared(run))
     return mine[:points], mine[points : 2 * points], mine[2 * points :]
 

@@ -147,7 +147,7 @@ def stage(low, high, drawn, its, now, then, values, out):
             other[j] = now.mirror[p, word[p]]
             if twin == 0:
                 twin = other[j] - word[j]
-        # Of two words that mirror each other the first is looked at.
+        # Two words that mirror each other have one value: the first of them is looked at.
         if twin >= 0:
             after(word, now, then, values, a, b, same, rest, part)
             found = against_draw(a, b) if drawn else against_law(a, b)

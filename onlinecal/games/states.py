@@ -97,7 +97,7 @@ class Biases:
                 known &= np.abs(value) <= self.most
             low, high = self.bounds(point, left)
             codes, first = np.unique(np.clip(value[known], low, high), return_index=True)
-            # Of the biases with one code the cheapest stands for all; letters are in the order of their costs.
+            # Several biases may have one code: the cheapest stands for all. Letters are in the order of their costs.
             order, letter = np.argsort(first), np.full(high - low + 1, -1)
             letter[codes[order] - low] = np.arange(len(order))
             self._kept[point, left] = cost[known][first[order]], codes[order], letter

@@ -21,11 +21,11 @@ from onlinecal.engine.steps import LEARN, REVEAL, Run, compiled, inner, kernel, 
 from onlinecal.natures.base import Nature, OfNatures, check_weights
 
 
-def start_part(whose: str, name: str, of: Nature, rounds: int, horizon: int, stream: Stream) -> steps.Nature:
+def start_part(whole: str, name: str, of: Nature, rounds: int, horizon: int, stream: Stream) -> steps.Nature:
     """A part at its beginning, which plays this number of rounds of a whole."""
     if of.length is not None and rounds > of.length:
         raise InvalidParameter(
-            f"{whose}: {rounds} of {horizon} rounds fall to {name} = {strategy_name(of)}, which has {of.length}; "
+            f"{whole}: {rounds} of {horizon} rounds fall to {name} = {strategy_name(of)}, which has {of.length}; "
             "expected at most that"
         )
     return begin_part("nature", of, max(rounds, 1), stream)
@@ -37,9 +37,13 @@ PART_NOW, NUMBER_OF, KINDS = range(3)
 
 
 def one_at_a_time(
-    whose: Any, parts: Sequence[steps.Nature], kinds: Sequence[str], shared: Sequence[float] = (), **more: Any
+    choose: Any,
+    parts: Sequence[steps.Nature],
+    kinds: Sequence[str],
+    shared: Sequence[float] = (),
+    **more: Any,
 ) -> steps.Nature:
-    """A nature of which each round is that of one part: `whose(run, number)` is the part, and its number of the round.
+    """A nature of which each round is that of one part: `choose(run, number)` is the part, and its number of the round.
 
     The parts' common `kinds` of context are revealed. Its shared numbers begin with the kernels of each part.
     """
@@ -47,7 +51,7 @@ def one_at_a_time(
     places = [{kind: first + place for place, kind in part.reveals.items()} for part in parts]
     own = [steps_of(part, tuple(at[kind] for kind in kinds)) for part, at in zip(parts, places, strict=True)]
     each = list(dict.fromkeys(own))
-    move, hear, reveal = steps_one_at_a_time(whose, tuple(each), first)
+    move, hear, reveal = steps_one_at_a_time(choose, tuple(each), first)
     reveals = {KINDS + i: kind for i, kind in enumerate(kinds)} | more.pop("reveals", {})
     return steps.Nature(
         move,
@@ -96,13 +100,13 @@ def kernels_of(
 
 
 @cache
-def steps_one_at_a_time(whose: Any, each: tuple[Any, ...], first: int) -> tuple[Any, ...]:
+def steps_one_at_a_time(choose: Any, each: tuple[Any, ...], first: int) -> tuple[Any, ...]:
     """The steps of a nature of which each round is that of one part. Shared are the places of the parts' kernels."""
     moves, tells, reveals = (one_of(kernels) for kernels in zip(*each, strict=True))
 
     @kernel
     def begin_round(run, number):
-        noted, (k, own) = note(run), whose(run, number)
+        noted, (k, own) = note(run), choose(run, number)
         noted[PART_NOW], noted[NUMBER_OF] = k, own
         return k, own, int(shared(run)[k])
 

@@ -99,18 +99,18 @@ class Streams(OfNatures):
         return min(lengths, default=None)
 
     def start(self, horizon: int, stream: Stream) -> steps.Nature:
-        many, whose, state = len(self.parts), in_turn, []
+        many, choose, state = len(self.parts), in_turn, []
         order: _Turns | _Drawn = _Turns(many)
         if self.order != "turns":
             order = _Drawn(stream.common("order"), self.weights, many)
-            whose, state = drawn_part, [0.0] * (COUNTED_FROM + many)
+            choose, state = drawn_part, [0.0] * (COUNTED_FROM + many)
         players = [
             start_part("streams", f"parts[{i}]", part, rounds, horizon, stream.child(f"part {i}"))
             for i, (part, rounds) in enumerate(zip(self.parts, order.shares(horizon), strict=True))
         ]
         return one_at_a_time(
-            whose, players, sorted(self.reveals - {"stream"}), [*order.below], state=state, sight=self.sight,
-            reveals={PART_NOW: "stream"}, streams_of=order.whose, stream=order.stream,
+            choose, players, sorted(self.reveals - {"stream"}), [*order.below], state=state, sight=self.sight,
+            reveals={PART_NOW: "stream"}, streams_of=order.parts_of, stream=order.stream,
         )  # fmt: skip
 
 
@@ -150,7 +150,7 @@ class _Turns:
     def __init__(self, many: int) -> None:
         self.many = many
 
-    def whose(self, first: int, last: int) -> Ints:
+    def parts_of(self, first: int, last: int) -> Ints:
         return np.arange(first - 1, last) % self.many
 
     def shares(self, horizon: int) -> list[int]:
@@ -165,7 +165,7 @@ class _Drawn:
         self.stream, self.below = stream, np.cumsum(given) / np.sum(given)
         self.below /= self.below[-1]  # so that nothing is left above the last part with weight
 
-    def whose(self, first: int, last: int) -> Ints:
+    def parts_of(self, first: int, last: int) -> Ints:
         uniforms = self.stream.block_from(first - 1, last - first + 1)[:, 0]
         return np.searchsorted(self.below, uniforms, side="right")
 
@@ -173,5 +173,5 @@ class _Drawn:
         counts = np.zeros(len(self.below), np.int64)
         for first in range(1, horizon + 1, COUNTED):
             last = min(first + COUNTED - 1, horizon)
-            counts += np.bincount(self.whose(first, last), minlength=len(counts))
+            counts += np.bincount(self.parts_of(first, last), minlength=len(counts))
         return counts.tolist()
