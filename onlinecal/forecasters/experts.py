@@ -117,8 +117,8 @@ def mixture_steps(says: Any, learns: Any) -> Any:
         return first
 
     def learn(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
-        # Charges each expert its expected squared loss. An expert is told the drawn atom if its own law stated it,
-        # else an atom that is drawn from its law.
+        # Charges each expert its expected squared loss. The drawn atom is told to the expert that stated it. Others are
+        # told an atom that is drawn from their law.
         experts, stated, loss = experts_of(run), note(run), state(run)
         at = experts
         for k in range(experts):

@@ -15,10 +15,12 @@ import pytest
 import onlinecal as oc
 from onlinecal import forecasters
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.engine import record
 from onlinecal.engine.game import Game
 from onlinecal.engine.record import compiled_steps
 from onlinecal.natures import Bernoulli, UniformTruth
 from onlinecal.schedules import Pareto, Poisson, Schedule
+from tests.engine.test_plain import Mean
 
 LOW = 0.25
 
@@ -36,21 +38,6 @@ class EMA:
 
     def update(self, forecast, outcome):
         self.mean += self.rate * (outcome - self.mean)
-
-
-class Mean:
-    """A whole number that becomes a real one, and a law of one or two atoms."""
-
-    def __init__(self):
-        self.ones, self.rounds, self.last = 0, 0, 0
-
-    def forecast(self):
-        p = (self.ones + 1) / (self.rounds + 2)
-        return p if self.rounds % 3 else {p: 1 - p, self.last: p}
-
-    def update(self, forecast, outcome):
-        self.ones, self.rounds = self.ones + outcome, self.rounds + 1
-        self.last = 1 if outcome else 0.0
 
 
 class Window:
@@ -276,6 +263,24 @@ def test_parts_are_compiled_once_for_a_class(whole, marked):
     compiled_steps.cache_clear()
     assert end() == plain
     assert compiled_steps.cache_info().misses == 1
+
+
+def test_it_is_played_beside_the_plain_object_once_for_the_same_beginning(marked, monkeypatch):
+    """In other games and copies not again; with other numbers at the beginning it is."""
+    beginnings = []
+
+    def noted(role, strategy, made, thing, record):
+        beginnings.append(thing.rate)
+
+    marked(EMA)
+    monkeypatch.setattr(record, "PLAYED_BESIDE", set())
+    monkeypatch.setattr(record, "rehearse", noted)
+    for rate, horizon in ((0.1, 50), (0.1, 60), (0.2, 50), (0.1, 50)):
+        one = forecasters.as_forecaster(functools.partial(EMA, rate))
+        Game(forecasters.Delayed(one), Bernoulli(), horizon=horizon, runs=range(2), schedule=LATE).advance(
+            horizon
+        )
+    assert beginnings == [0.1, 0.2]
 
 
 def test_it_is_several_times_as_fast(marked):

@@ -110,7 +110,7 @@ def test_a_part_hears_of_its_own_rounds_and_counts_them():
 )
 def test_each_part_is_tuned_to_the_rounds_that_fall_to_it(nature, horizon, seed):
     order = order_of(nature, horizon, seed)
-    mine = order.whose(1, horizon).tolist()
+    mine = order.parts_of(1, horizon).tolist()
     assert order.shares(horizon) == [mine.count(i) for i in range(3)]
     if nature.order == "turns":
         assert mine == [(t % 3) for t in range(horizon)]

@@ -316,6 +316,17 @@ def test_a_simulation_is_not_pickled():
             kept(simulation)
 
 
+def test_a_simulation_beyond_memory_is_refused(monkeypatch):
+    """Half of what is free has room for the 8 bytes of each question of four runs, and not of five."""
+    monkeypatch.setattr("onlinecal.engine.memory.free_memory", lambda: 70_000.0)
+    Simulation(f.EmpiricalMean(), Queue(), horizon=1000, runs=range(4))
+    Simulation(f.ForecastHedging(10), Queue(), horizon=1000, runs=range(5))
+    with pytest.raises(
+        InvalidParameter, match=r"5 run\(s\) of 1000 rounds without a grid need .*; expected fewer runs"
+    ):
+        Simulation(f.EmpiricalMean(), Queue(), horizon=1000, runs=range(5))
+
+
 def test_worlds_meet_every_forecaster_with_the_same_customers():
     times = [[t for _, t, _ in noted(Queue(reacts="rush"), 200, p)[0]] for p in (0.0, 1.0)]
     assert times[0] == times[1]
