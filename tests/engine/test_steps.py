@@ -221,6 +221,7 @@ def test_the_ends_of_all_parts_of_a_row_are_checked_where_this_is_asked_for():
 
 
 def test_code_without_checked_ends_is_not_taken_where_they_are_to_be_checked(monkeypatch):
+    monkeypatch.setattr(config, "BOUNDSCHECK", None)
     unchecked = stamp()
     monkeypatch.setattr(config, "BOUNDSCHECK", 1)
     assert stamp() != unchecked
