@@ -12,23 +12,11 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
-#: bytes that are copied sooner than a window is made
-COPIED = 2**14
-
-
-class _Window:
-    """The interface of an array, without leave to write."""
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        interface = array.__array_interface__
-        self._array, self.__array_interface__ = array, interface | {"data": (interface["data"][0], True)}
-
-
 def locked(array: NDArray[Any]) -> Any:
-    """The array's numbers, only to be read, by its `base` too. Kernels then need no second form for other arrays."""
-    if array.nbytes <= COPIED:
-        return np.ndarray(array.shape, array.dtype, array.tobytes())
-    return np.asarray(_Window(array))
+    """The array's numbers, only to be read. Kernels then need no second form for other arrays."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
 
 
 def cells(v: Any, m: Any) -> Any:

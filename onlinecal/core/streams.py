@@ -5,8 +5,6 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.uniforms import fill_uniforms
-
 
 class Stream:
     """Uniforms on [0, 1) for a range of runs; run r's are the same in whatever batch it is played.
@@ -24,7 +22,7 @@ class Stream:
         self._together = False
         self._next = 0
         keys = [_key(seed, path, run) for run in runs]
-        #: (runs, 2): the two words of each run's key, for `onlinecal.core.uniforms`
+        #: (runs, 2): the two words of each run's key, for NumPy's Philox and for `onlinecal.engine.uniforms`
         self.keys = np.array([(key & _WORD, key >> 64) for key in keys], np.uint64).reshape(-1, 2)
 
     def child(self, *path: str) -> "Stream":
@@ -53,8 +51,14 @@ class Stream:
         # Transposed without a copy. A round reads one number of each run, and the next rounds find theirs in the
         # cache.
         block = np.empty((len(self.keys), rounds)).T
-        for row, keys in zip(block.T, self.keys, strict=True):
-            fill_uniforms(keys, first, row)
+        bits = np.random.Philox(0)
+        generator, state, skipped = np.random.Generator(bits), bits.state, first % 4
+        for row, key in zip(block.T, self.keys, strict=True):
+            # Each counter gives four numbers. A generator begins with the counter after this one.
+            state["state"] = {"counter": np.array([first // 4, 0, 0, 0], np.uint64), "key": key}
+            bits.state = state
+            generator.random(skipped)
+            generator.random(out=row)
         return block
 
     def uniform(self, index: int) -> float:

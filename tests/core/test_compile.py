@@ -84,7 +84,7 @@ def test_without_the_state_of_the_package_numba_plays_the_old_step(result):
 
 def test_numba_is_not_imported_before_a_kernel_is_called():
     code = """
-import sys, onlinecal, onlinecal.cli, onlinecal.core.uniforms
+import sys, onlinecal, onlinecal.cli, onlinecal.core.streams
 from onlinecal import measures
 measures.smooth_ce
 print("numba" in sys.modules, measures.smooth_ce([0.25, 0.75], [1, 0]), "numba" in sys.modules)

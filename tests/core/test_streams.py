@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.streams import Stream
-from onlinecal.core.uniforms import fill_uniforms
 from onlinecal.engine.uniforms import BLOCK, KEY, generators, uniform
 
 
@@ -72,13 +71,12 @@ def test_they_are_those_of_numpy(first, second):
     assert [uniform(own, i) for i in range(23)] == expected.tolist()
 
 
-@given(WORD, st.integers(0, 40), st.integers(0, 20))
-def test_a_vector_begins_and_ends_anywhere(key, first, count):
-    keys = np.array([key, 7], np.uint64)
-    out = np.full(count + 1, -1.0)
-    fill_uniforms(keys, first, out[:count])
-    assert (out[:count] == drawn(keys, first + count)[first:]).all()
-    assert out[count] == -1.0  # nothing is written beyond
+@given(st.integers(0, 40), st.integers(0, 20))
+def test_a_block_begins_and_ends_anywhere(first, count):
+    stream = Stream(7, ("a",), range(2))
+    block = stream.block_from(first, count)
+    for run, keys in enumerate(stream.keys):
+        assert (block[:, run] == drawn(keys, first + count)[first:]).all()
 
 
 @pytest.mark.parametrize("index", [2**31 - 1, 2**31, 2**33 + 3, 2**40])
