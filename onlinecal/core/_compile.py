@@ -19,29 +19,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-
-def _kernel(function: Callable[..., Any]) -> Any:
-    """Compiles a function of arrays and numbers when it is first called."""
-    return _when_called(function)
-
-
-def _part_of_kernel(function: Callable[..., Any]) -> Any:
-    """The same for a part of each kernel that calls it, as a call with arrays takes its time."""
-    return _when_called(function, forceinline=True)
-
-
 if TYPE_CHECKING:
     # Numba finds the types of a kernel where it is called, so that it is written without. Checkers of types are
     # told to ask for none here, and take it for `Any`. Every other function states its types.
     from typing import no_type_check as kernel
     from typing import no_type_check as part_of_kernel
 else:
-    kernel, part_of_kernel = _kernel, _part_of_kernel
 
+    def kernel(function, **how):
+        """Compiles a function of arrays and numbers when it is first called."""
+        return function if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0" else Kernel(function, how)
 
-def _when_called(function: Callable[..., Any], **how: Any) -> Any:
-    off = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
-    return function if off else Kernel(function, how)
+    def part_of_kernel(function):
+        """The same for a part of each kernel that calls it, as a call with arrays takes its time."""
+        return kernel(function, forceinline=True)
 
 
 class Kernel:
@@ -62,7 +53,7 @@ class Kernel:
     @cached_property
     def code(self) -> Any:
         """The function as numba has it."""
-        return compiled(self._given[0], **self._given[1])
+        return kept(self._given[0], **self._given[1])
 
     def __reduce__(self) -> Any:
         return Kernel, self._given
@@ -77,21 +68,20 @@ class _Spent(threading.local):
 spent = _Spent()
 
 
-def compiled(function: Callable[..., Any], **how: Any) -> Any:
-    """The function as numba has it; its machine code is kept, where there is a place for it."""
+def kept(function: Callable[..., Any], *signature: Any, **how: Any) -> Any:
+    """The function as numba has it; its machine code is kept on disk, where there is a place for it."""
     how |= {"error_model": "numpy", "nogil": True}
-    if (
-        function.__module__ not in sys.modules
-    ):  # it was sent: numba would look for its module, and not find it
-        return _njit()(**how)(function)
-    try:
-        made = _njit()(cache=True, **how)(_named(function))
-    except RuntimeError:  # there is no file, or no folder that can be written
-        if function.__module__.startswith("onlinecal.") and Path(function.__code__.co_filename).is_file():
-            _say_that_nothing_is_kept()
-        return _njit()(**how)(function)
-    _forget_others(str(made.stats.cache_path))
-    return made
+    # One that was sent is not kept: numba would look for its module, and not find it.
+    if function.__module__ in sys.modules:
+        try:
+            made = _njit()(*signature, cache=True, **how)(_named(function))
+        except RuntimeError:  # there is no file, or no folder that can be written
+            if function.__module__.startswith("onlinecal.") and Path(function.__code__.co_filename).is_file():
+                _say_that_nothing_is_kept()
+        else:
+            _forget_others(str(made.stats.cache_path))
+            return made
+    return _njit()(*signature, **how)(function)
 
 
 @cache
@@ -116,16 +106,16 @@ def _say_that_nothing_is_kept() -> None:
 
 # ---------------------------------------------------------------- code that is kept, of this state of the package
 
-#: rooms of which no kernel of another file takes a function or a number; a test holds it
+#: rooms of which no kernel of another file takes a function or a number
 APART = {
     "checks", "commands", "exploit", "forecasts", "growth", "monitoring", "recalibration", "report", "study",
     "worlds",
 }  # fmt: skip
 
 
-def _state() -> str:
-    """A digest of the names, sizes and times of the files from which kernels may take something."""
-    state, package = hashlib.blake2b(digest_size=6), Path(__file__).parents[1]
+def state_of(package: Path) -> str:
+    """A digest of the names, sizes and times of the files from which kernels and steps may take something."""
+    state = hashlib.blake2b(digest_size=6)
     for room in sorted(os.scandir(package), key=lambda entry: entry.name):
         if room.is_dir() and room.name not in APART:
             for file in sorted(Path(room.path).rglob("*.py")):
@@ -135,7 +125,7 @@ def _state() -> str:
 
 
 # Taken as early as can be: what is compiled is what has been imported, though a file may change later.
-_MARK, STATE = ".onlinecal_", _state()
+_MARK, STATE = ".onlinecal_", state_of(Path(__file__).parents[1])
 
 
 def _named(function: Any) -> Any:
@@ -143,13 +133,8 @@ def _named(function: Any) -> Any:
 
     Numba itself sees changes of the function's own file, and none of the functions that it calls.
     """
-    copy = FunctionType(
-        function.__code__,
-        function.__globals__,
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
+    held = function.__name__, function.__defaults__, function.__closure__
+    copy = FunctionType(function.__code__, function.__globals__, *held)
     copy.__module__, copy.__qualname__ = function.__module__, f"{function.__qualname__}{_MARK}{STATE}"
     return copy
 

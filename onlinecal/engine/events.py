@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlinecal.core._compile import kept
 from onlinecal.core.arrays import Ints
-from onlinecal.engine.run import kept
 from onlinecal.schedules.base import Clock
 
 #: a question; a question with its outcome at once; an outcome. Then outcomes that come at this time only if they are

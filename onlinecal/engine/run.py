@@ -10,15 +10,13 @@ numbers are the same memory seen by `.view(np.int64)`. This file alone knows the
 
 from __future__ import annotations
 
-import hashlib
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import carray, config, njit, types
 from numba.extending import models, register_model
 
+from onlinecal.core._compile import STATE, kept
 from onlinecal.core.arrays import Floats
 
 #: raised with each change of what compiled code knows of a row
@@ -31,19 +29,10 @@ PARTS, SHARED, SHARED_END, VALUES, WEIGHTS, ATOMS, NOTE, NOTES, KEPT, GENERATOR 
 HEADER = 17
 
 
-#: the folders of which steps may call functions; a test holds it
-FOLDERS = "core", "engine", "forecasters", "games", "natures"
-
-
-def stamp(package: Path = Path(__file__).parent.parent) -> str:
-    """The layout, whether ends are checked, and a digest of names, sizes and times of the files of steps."""
-    found: list[tuple[str, int, int]] = []
-    for folder in FOLDERS:
-        for file in (package / folder).glob("*.py"):
-            known = file.stat()
-            found.append((file.name, known.st_size, known.st_mtime_ns))
+def stamp() -> str:
+    """The layout, whether ends are checked, and the state of the package."""
     checked = ".checked" if config.BOUNDSCHECK else ""  # type: ignore[attr-defined]
-    return f"{LAYOUT}{checked}.{hashlib.sha256(repr(sorted(found)).encode()).hexdigest()[:16]}"
+    return f"{LAYOUT}{checked}.{STATE}"
 
 
 class RowPointer(types.CPointer):
@@ -67,18 +56,6 @@ register_model(RowPointer)(models.PointerModel)
 RUN = RowPointer(stamp())
 #: in the signatures of steps, for readers and checkers of types
 Run = Any
-
-
-def kept(function: Any, *signature: Any) -> Any:
-    """The function, compiled; its machine code is kept on disk, where there is a place for it."""
-    make: Any = njit
-    # It was sent: numba would look for its module, and not find it.
-    if function.__module__ not in sys.modules:
-        return make(*signature, **HOW)(function)
-    try:
-        return make(*signature, cache=True, **HOW)(function)
-    except RuntimeError:  # it is of no file, or no folder can be written
-        return make(*signature, **HOW)(function)
 
 
 if TYPE_CHECKING:

@@ -50,11 +50,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import float64, int64, njit
 
+from onlinecal.core._compile import kept
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.streams import Stream
-from onlinecal.engine.run import HOW, RUN, Run, accessor, inner, kept, kernel, law, note, shared, state
+from onlinecal.engine.run import HOW, RUN, Run, accessor, inner, kernel, law, note, shared, state
 from onlinecal.engine.uniforms import generators, own_uniform, uniform
 
 #: what strategies take from here

@@ -14,11 +14,12 @@ import pytest
 from numba import config, int64
 
 import onlinecal
+from onlinecal.core._compile import APART, state_of
 from onlinecal.core.errors import InvalidForecast
 from onlinecal.core.guarantee import Sight
 from onlinecal.engine import game as module
 from onlinecal.engine.game import Game
-from onlinecal.engine.run import FOLDERS, RowPointer, stamp
+from onlinecal.engine.run import RowPointer, stamp
 from onlinecal.engine.steps import Forecaster, Nature, compiled, law, shared, state
 from onlinecal.forecasters import base as forecasters
 from onlinecal.natures import Contrarian
@@ -227,14 +228,13 @@ def test_code_without_checked_ends_is_not_taken_where_they_are_to_be_checked(mon
     assert stamp() != unchecked
 
 
-def test_the_stamp_changes_with_each_file_that_steps_are_made_of(tmp_path):
+def test_the_state_changes_with_each_file_of_which_steps_are_made(tmp_path):
     package = Path(onlinecal.__file__).parent
-    for folder in FOLDERS:
+    for folder in ("core", "engine", "forecasters", "games", "natures"):
         (tmp_path / folder).mkdir()
         for file in (package / folder).glob("*.py"):
             shutil.copy2(file, tmp_path / folder / file.name)
-    same = stamp(package)
-    assert stamp(tmp_path) == same
+    same = state_of(tmp_path)
     for name in (
         "engine/uniforms.py",
         "engine/run.py",
@@ -246,13 +246,17 @@ def test_the_stamp_changes_with_each_file_that_steps_are_made_of(tmp_path):
         file = tmp_path / name
         text = file.read_text()
         file.write_text(text + "\n# another\n")
-        assert stamp(tmp_path) != same, name
+        assert state_of(tmp_path) != same, name
         file.write_text(text)
-        assert stamp(tmp_path) != same, name  # of another time
+        assert state_of(tmp_path) != same, name  # of another time
         shutil.copy2(package / name, file)
-        assert stamp(tmp_path) == same
+        assert state_of(tmp_path) == same
+    for folder in APART:  # of which nothing is taken
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "own.py").write_text("")
+    assert state_of(tmp_path) == same
     (tmp_path / "forecasters" / "own.py").write_text("")
-    assert stamp(tmp_path) != same
+    assert state_of(tmp_path) != same
 
 
 STEP = "from helpers import two\n\ndef say(run, number):\n    return two(number)\n"
