@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from onlinecal.core.content import named_in, namers
 from onlinecal.core.errors import (
     LIST,
     InvalidParameter,
@@ -101,8 +100,6 @@ def _made_task(name: str, function: Any, options: dict[str, Any]) -> Any:
         raise ScenarioError(f"task {name!r} cannot be made: {failure(error)}") from error
     if not is_task(task):
         raise ScenarioError(f"task {name!r} returned {in_one_line(task)}; expected {_TASK}")
-    for module in namers(function):
-        named_in(task, module)  # so that its source counts, whatever kind of task it is
     return task
 
 

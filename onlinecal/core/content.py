@@ -17,10 +17,8 @@ import math
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
-from functools import cache
 from modulefinder import ModuleFinder
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -106,17 +104,8 @@ def _content(thing: Any, above: tuple[Any, ...]) -> Any:
         own = not of_library(name) and name.partition(".")[0] != "onlinecal"
         return {"module": name, **({"source": sources(thing)} if own else {})}
     if isinstance(thing, type) or inspect.isroutine(thing):
-        return _code(thing, above) | _named(thing)
-    return _code(type(thing), above) | _state(thing, above) | _named(type(thing)) | _named(thing)
-
-
-def _named(thing: Any) -> dict[str, Any]:
-    """The source of the modules under which it was named, beside the one that made it."""
-    found: dict[str, str] = {}
-    for module in namers(thing):
-        if module.__name__ != getattr(thing, "__module__", None) and not of_library(module.__name__):
-            found |= sources(module)
-    return {"named": {"source": found}} if found else {}
+        return _code(thing, above)
+    return _code(type(thing), above) | _state(thing, above)
 
 
 def _state(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
@@ -185,13 +174,17 @@ def _inside(cell: Any) -> Any:
 
 
 def _inner(cls: type, above: tuple[Any, ...]) -> dict[str, Any]:
-    """The functions and values of a class that was made inside of a function."""
-    if "<locals>" not in cls.__qualname__:
-        return {}
-    own = [(k, _bare(v)) for k, v in sorted(vars(cls).items()) if k[:2] != "__" or inspect.isfunction(v)]
-    return {
-        "parts": {name: _content(part, above) for name, part in own if not inspect.ismemberdescriptor(part)}
-    }
+    """The plain values of a class, which another module may have changed; of a local one all that it has."""
+    local, parts = "<locals>" in cls.__qualname__, {}
+    for name, part in sorted(vars(cls).items()):
+        told = isinstance(part, _PLAIN) or (local and not inspect.ismemberdescriptor(part))
+        if told and (name[:2] != "__" or inspect.isfunction(part)):
+            parts[name] = _content(_bare(part), above)
+    return {"parts": parts} if parts else {}
+
+
+#: values that are no objects of their own
+_PLAIN = (bool, int, float, str, tuple)
 
 
 def _bare(part: Any) -> Any:
@@ -260,24 +253,10 @@ def _stamps(files: dict[str, Path]) -> list[tuple[int, int]]:
 SENT: dict[tuple[str, str], dict[str, str]] = {}
 
 
-def named_in(thing: Any, module: ModuleType) -> None:
-    """Notes that a user named a thing as one of this module; then the module's code counts for it."""
-    _NAMED.setdefault(id(thing), (thing, {}))[1][module.__name__] = module
-
-
-def namers(thing: Any) -> list[ModuleType]:
-    """The modules under which a user named this thing."""
-    return list(_NAMED[id(thing)][1].values()) if id(thing) in _NAMED else []
-
-
-#: id → thing, which keeps the id its own, and its modules by name
-_NAMED: dict[int, tuple[Any, dict[str, ModuleType]]] = {}
-
-
 def of_python(module: str) -> bool:
     """Whether a module is a part of Python itself."""
     file, top = _file(module), module.partition(".")[0]
-    return top in sys.stdlib_module_names and (file is None or any(map(file.is_relative_to, _folders())))
+    return top in sys.stdlib_module_names and (file is None or any(map(file.is_relative_to, _STANDARD)))
 
 
 def of_library(module: str) -> bool:
@@ -290,10 +269,8 @@ def of_library(module: str) -> bool:
 _LIBRARIES = {"site-packages", "dist-packages"}
 
 
-@cache
-def _folders() -> list[str]:
-    """Where the standard library is; Python takes a tenth of a millisecond to tell."""
-    return [sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")]
+#: where the standard library is
+_STANDARD = [sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")]
 
 
 def _file(module: str) -> Path | None:

@@ -12,7 +12,6 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Floats, locked
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.validation import (
-    TOTALS,
     check_lengths,
     check_names,
     check_outcomes,
@@ -133,8 +132,6 @@ class JointDistribution:
         """
         given = _vectors({"predictions": predictions, "counts": counts, "positives": positives})
         v, n, s = (each + 0.0 for each in given)
-        if _in_order(v, n, s, *TOTALS):  # in one pass, for the many small Γ of a game
-            return cls.from_sorted_levels(v, n, s)
         check_unit("predictions", v)
         check_weights("counts", n)
         bad = ~((s >= 0) & (s <= n))
@@ -176,7 +173,7 @@ class JointDistribution:
     @classmethod
     def from_sorted_keys(cls, keys: NDArray[np.int64]) -> "JointDistribution":
         """Γ of samples given as the sorted integers of `encode`. For histories; nothing is checked."""
-        bits, n, s = levels_of_keys(keys)
+        bits, n, s, _ = levels_of_rows(keys[None, :])
         # Of forecasts that are all distinct the means are the outcomes: one array.
         return cls._frozen(bits.view(np.float64), n, s, s if len(n) == len(keys) else s / n)
 
@@ -332,40 +329,23 @@ def encode(p: Floats, y: Floats) -> NDArray[np.int64]:
 
 
 @kernel
-def _in_order(v, n, s, least, most) -> bool:
-    """Whether v ascends strictly in [0, 1], 0 ≤ s ≤ n, and the total of n is in [least, most]."""
-    total = 0.0
-    before = -1.0
-    good = v[0] >= 0.0
-    for i in range(len(v)):
-        good &= (before < v[i]) & (v[i] <= 1.0) & (s[i] >= 0.0) & (s[i] <= n[i])
-        before = v[i]
-        total += n[i]
-    return good and least <= total <= most
-
-
-@kernel
-def levels_of_keys(keys) -> tuple[NDArray[np.int64], Floats, Floats]:
-    """The bits of the levels, counts and positives of sorted keys."""
+def levels_of_rows(keys):
+    """The bits of the levels, counts, positives of each row of sorted keys, one behind the other, and starts."""
     k = 0
-    last = np.int64(-1)
-    for key in keys:
-        if key >> 1 != last:
-            last = key >> 1
-            k += 1
-    bits = np.empty(k, np.int64)
-    n = np.zeros(k)
-    s = np.zeros(k)
-    i = -1
-    last = np.int64(-1)
-    for key in keys:
-        if key >> 1 != last:
-            last = key >> 1
-            i += 1
-            bits[i] = last
-        n[i] += 1.0
-        s[i] += key & 1
-    return bits, n, s
+    for b in range(len(keys)):
+        for t in range(keys.shape[1]):
+            k += t == 0 or keys[b, t] >> 1 != keys[b, t - 1] >> 1
+    bits, n, s, starts = np.empty(k, np.int64), np.zeros(k), np.zeros(k), np.zeros(len(keys) + 1, np.int64)
+    k = 0
+    for b in range(len(keys)):
+        for t in range(keys.shape[1]):
+            if t == 0 or keys[b, t] >> 1 != keys[b, t - 1] >> 1:
+                bits[k] = keys[b, t] >> 1
+                k += 1
+            n[k - 1] += 1.0
+            s[k - 1] += keys[b, t] & 1
+        starts[b + 1] = k
+    return bits, n, s, starts
 
 
 def _restored(*arrays: Floats) -> JointDistribution:

@@ -6,9 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Floats, Ints, locked
-from onlinecal.core.joint import PARTS, JointDistribution
+from onlinecal.core.joint import PARTS, JointDistribution, levels_of_rows
 
 
 class LevelSets:
@@ -35,12 +34,15 @@ class LevelSets:
     @classmethod
     def of_counts(cls, points: Floats, counts: Ints, positives: Ints) -> "LevelSets":
         """Those of counts at each of some ascending points, (B, points); every row has a round. Nothing is checked."""
-        return cls(*_levels_of_counts(locked(points), counts, positives))
+        rows, at = np.nonzero(counts)
+        starts = np.append(0, np.count_nonzero(counts, axis=1).cumsum())
+        n, ones = (each[rows, at].astype(np.float64) for each in (counts, positives))
+        return cls(points[at] + 0.0, n, ones, starts)  # + 0.0 turns −0.0 into 0.0
 
     @classmethod
     def of_keys(cls, keys: Ints) -> "LevelSets":
         """Those of rows of sorted integers of `encode`, (B, rounds). Nothing is checked."""
-        bits, *others = _levels_of_rows(np.ascontiguousarray(keys))
+        bits, *others = levels_of_rows(np.ascontiguousarray(keys))
         return cls(bits.view(np.float64), *others)
 
     def __len__(self) -> int:
@@ -74,41 +76,3 @@ class LevelSets:
         # `reduceat` adds to the first value the sum of the others; `sum` adds to 0 that of all.
         first = self.starts[:-1]
         return np.asarray(np.add.reduceat(np.insert(values, first, 0.0), first + np.arange(len(self))))
-
-
-@kernel
-def _levels_of_counts(points, counts, positives):
-    """Levels, counts, positives and starts of rows of counts at points."""
-    k = 0
-    for b in range(len(counts)):
-        for i in range(len(points)):
-            k += counts[b, i] > 0
-    v, n, s, starts = np.empty(k), np.empty(k), np.empty(k), np.zeros(len(counts) + 1, np.int64)
-    k = 0
-    for b in range(len(counts)):
-        for i in range(len(points)):
-            if counts[b, i] > 0:
-                v[k], n[k], s[k] = points[i] + 0.0, counts[b, i], positives[b, i]  # + 0.0 turns −0.0 into 0.0
-                k += 1
-        starts[b + 1] = k
-    return v, n, s, starts
-
-
-@kernel
-def _levels_of_rows(keys):
-    """`levels_of_keys` of each row, one behind the other, and starts."""
-    k = 0
-    for b in range(len(keys)):
-        for t in range(keys.shape[1]):
-            k += t == 0 or keys[b, t] >> 1 != keys[b, t - 1] >> 1
-    bits, n, s, starts = np.empty(k, np.int64), np.zeros(k), np.zeros(k), np.zeros(len(keys) + 1, np.int64)
-    k = 0
-    for b in range(len(keys)):
-        for t in range(keys.shape[1]):
-            if t == 0 or keys[b, t] >> 1 != keys[b, t - 1] >> 1:
-                bits[k] = keys[b, t] >> 1
-                k += 1
-            n[k - 1] += 1.0
-            s[k - 1] += keys[b, t] & 1
-        starts[b + 1] = k
-    return bits, n, s, starts

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from onlinecal.core.content import named_in
 from onlinecal.core.errors import InvalidParameter, UnknownName, failure, place, suggestion
 from onlinecal.core.files import local
 
@@ -42,11 +41,9 @@ def locate(kind: str, name: str, folder: Path | None = None) -> Any:
         _look_in(folder)
     loaded = _imported(f"{kind} {name!r}", module, folder)
     try:
-        thing = getattr(loaded, attribute)
+        return getattr(loaded, attribute)
     except AttributeError:
         raise UnknownName(f"{kind} {name!r}: {_without(loaded, attribute)}") from None
-    named_in(thing, loaded)
-    return thing
 
 
 def _look_in(folder: Path) -> None:

@@ -7,7 +7,6 @@ parameters. It gets copies of defaults and attributes of its class that can chan
 """
 
 import copy
-import copyreg
 import dataclasses
 import difflib
 import functools
@@ -18,8 +17,8 @@ from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar
 
 from onlinecal.core.content import of_library
-from onlinecal.core.errors import InvalidParameter, OnlinecalError, UnknownParameter, failure, in_one_line
-from onlinecal.core.validation import is_number
+from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure, in_one_line
+from onlinecal.core.validation import check_names, is_number
 
 #: a horizon at which a function is tried, to see what it makes
 TRIED = 1000
@@ -167,7 +166,9 @@ def _of_a_user(module: str) -> bool:
     return module.partition(".")[0] != "onlinecal" and not of_library(module)
 
 
-_FIXED = (bool, int, float, complex, str, bytes, type(None), frozenset, range, MappingProxyType, ModuleType)
+_FIXED = (
+    object, bool, int, float, complex, str, bytes, type(None), frozenset, range, MappingProxyType, ModuleType,
+)  # fmt: skip
 
 
 def changes(value: Any) -> bool:
@@ -176,19 +177,8 @@ def changes(value: Any) -> bool:
         return False
     if type(value) is tuple:
         return any(map(changes, value))
-    return not _stateless(value)
-
-
-def _stateless(thing: Any) -> bool:
-    """Whether an object has nothing that could change, as `object()`, which code tells from others by `is`."""
-    try:
-        kept: Any = thing.__reduce_ex__(4)
-    except Exception:  # what cannot be pickled may change
-        return False
-    if isinstance(kept, str):  # the name of what there is once
-        return True
-    made = kept[0] is copyreg.__newobj__ and len(kept[1]) == 1  # type: ignore[attr-defined]
-    return made and all(part is None for part in kept[2:])
+    # Code tells an object without attributes from others by `is`.
+    return type(value).__base__ is not object or getattr(value, "__dict__", None) != {}
 
 
 def lifted(
@@ -278,11 +268,7 @@ def _maker(
         signature = inspect.signature(function)
     except ValueError:  # made in C
         return made
-    known = signature.parameters
-    anything = any(p.kind is p.VAR_KEYWORD for p in known.values())
-    for key in options:
-        if key not in known and not anything:
-            raise UnknownParameter.of(f"{role} {name!r}", key, known)
+    check_names(f"{role} {name!r}", function, options)
     try:
         signature.bind_partial(*arguments, **options)
     except TypeError as error:  # too many, or one given twice

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from onlinecal.core.content import content, digest, keyed_fields
-from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, UnknownParameter, failure, meant
+from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, failure, meant
 from onlinecal.core.expressions import value_at
 from onlinecal.core.plain import Copier, Maker
 from onlinecal.core.plain import required as required
-from onlinecal.core.validation import is_number, is_whole
+from onlinecal.core.validation import check_names, is_number, is_whole
 
 
 def strategy_name(strategy: Any) -> str:
@@ -110,10 +110,7 @@ def named_table(
 def build(kind: str, known: Mapping[str, Any], name: str, options: Mapping[str, Any]) -> Any:
     """The specification called `name` with these parameters, none of which it may lack or refuse."""
     cls = known[meant(kind, name, known, LIST)]
-    fields = {f.name: f for f in dataclasses.fields(cls) if f.init} if dataclasses.is_dataclass(cls) else {}
-    for key in options:
-        if key not in fields:
-            raise UnknownParameter.of(f"{kind} {name!r}", key, fields)
+    check_names(f"{kind} {name!r}", cls, options)
     return make(kind, cls, name, **{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()})
 
 

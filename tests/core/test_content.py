@@ -257,8 +257,7 @@ MADE = (
         "from onlinecal.forecasters import Constant\nX = Constant({0} / 4)\n",
     ],
 )
-def test_the_module_under_which_a_thing_is_named_counts_too(module, text):
-    """It may have changed what it only passes on."""
+def test_a_module_that_passes_something_on_may_have_changed_it(module, text):
     keys = []
     for number in (2, 3):
         module("plug_h", MADE)
