@@ -21,7 +21,7 @@ _NAMES = {
     "recalibration.estimator": "RecalibratedClassifier", "recalibration.maps": "fit_recalibration load_recalibration",
     "recalibration.recalibrator": "Recalibrator", "recalibration.replay": "recalibrate",
     "recalibration.river_model": "RiverRecalibrator", "recalibration.smoothing": "smooth_recalibration",
-    "report.curves": "Curve Study", "engine.record": "compiled",
+    "study.curves": "Curve Study", "engine.record": "compiled",
 }  # fmt: skip
 _HOMES = {name: f"onlinecal.{home}" for home, names in _NAMES.items() for name in names.split()}
 _ROOMS = {
@@ -71,8 +71,8 @@ if TYPE_CHECKING:
     from onlinecal.recalibration.river_model import RiverRecalibrator as RiverRecalibrator
     from onlinecal.recalibration.smoothing import smooth_recalibration as smooth_recalibration
     from onlinecal.report import plots as plots
-    from onlinecal.report.curves import Curve as Curve
-    from onlinecal.report.curves import Study as Study
+    from onlinecal.study.curves import Curve as Curve
+    from onlinecal.study.curves import Study as Study
 
     exact = games
 

@@ -16,7 +16,7 @@ from onlinecal.core.strategy import named_table, title
 from onlinecal.core.validation import is_whole
 from onlinecal.decisions.people import People
 from onlinecal.naming import STRATEGIES, as_strategy, foreign, kind_of, with_strategies
-from onlinecal.report.curves import Study
+from onlinecal.study.curves import Study
 from onlinecal.study.executors import Serial, executor_of
 from onlinecal.study.gammas import KEEP
 from onlinecal.study.panel import Panel, listed

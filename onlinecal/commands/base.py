@@ -215,7 +215,7 @@ def page_name(path: Path | None) -> None:
 def study_of(path: Path) -> Any:
     """The study in a results file; a note says how much of it is finished."""
     from onlinecal.core.errors import StoreError
-    from onlinecal.report.curves import Study
+    from onlinecal.study.curves import Study
     from onlinecal.study.store import Store
 
     with Store.open(path) as store:

@@ -47,10 +47,10 @@ def run(
 
     Exit 1 if cells failed.
     """
-    from onlinecal.report.curves import Study
     from onlinecal.report.tables import print_json
     from onlinecal.report.totals import totals
     from onlinecal.scenario import load
+    from onlinecal.study.curves import Study
     from onlinecal.study.executors import executor_of
     from onlinecal.study.session import Session
 
@@ -308,8 +308,8 @@ def measure_again(
     They are measured on the level sets that the file keeps.
     """
     from onlinecal.core.errors import InvalidData
-    from onlinecal.report.kept import panel_of
     from onlinecal.study.again import measure_file_again
+    from onlinecal.study.kept import panel_of
     from onlinecal.study.store import Store
 
     with Store.open(results) as store:
@@ -339,7 +339,7 @@ def export(
 
     A row for each number.
     """
-    from onlinecal.report.kept import export
+    from onlinecal.study.kept import export
 
     print(f"wrote {output}: {number_of(export(study_of(results), output, overwrite), 'row')}")
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import number_of
-from onlinecal.report.curves import Study
 from onlinecal.report.ranking import Contest, ranking
 from onlinecal.report.tables import number
+from onlinecal.study.curves import Study
 
 #: natures that a sentence names
 NAMED = 4

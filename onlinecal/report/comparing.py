@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from onlinecal.core.errors import InvalidParameter, meant
 from onlinecal.core.words import counted, ends, number_of
-from onlinecal.report.curves import Study
 from onlinecal.report.people import PeopleRow, people_rows
 from onlinecal.report.ranking import (
     Contest,
@@ -24,6 +23,7 @@ from onlinecal.report.ranking import (
 )
 from onlinecal.report.tables import Table, crossed, new_console, number, print_json
 from onlinecal.report.totals import compared, exponents_markdown, print_totals, totals, totals_markdown
+from onlinecal.study.curves import Study
 
 #: pairs that are not told apart, and forecasters that dominate one, are named up to this number
 NAMED = 6

@@ -18,10 +18,10 @@ from onlinecal.core.validation import number
 from onlinecal.core.words import counted
 from onlinecal.growth import WIDE
 from onlinecal.growth.words import BEYOND, UNCLEAR, literal
-from onlinecal.report.curves import Curve, left_out
 from onlinecal.report.frames import BAND, curves_table, games, headings, parities
 from onlinecal.report.panels import Panels, Picture, Place, names_of, pictured
 from onlinecal.report.style import GREY, Dashes, entry, least_power, letters, log_ticks, paper, tick, typeset
+from onlinecal.study.curves import Curve, left_out
 
 #: the most markers of a curve: enough to tell it apart in grey
 MARKED = 12

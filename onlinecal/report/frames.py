@@ -15,8 +15,8 @@ from onlinecal.growth import simultaneous
 from onlinecal.growth.rates import best_known
 from onlinecal.growth.words import literal, power
 from onlinecal.measures import MEASURES
-from onlinecal.report.curves import Curve
 from onlinecal.report.panels import by_pair, stacked
+from onlinecal.study.curves import Curve
 
 Part = dict[str, Any]
 

@@ -21,10 +21,10 @@ from onlinecal.core.words import number_of
 from onlinecal.growth.rates import KnownRate, best_known
 from onlinecal.growth.words import literal
 from onlinecal.report.curve_plot import edges, of_curves, of_runs
-from onlinecal.report.curves import Curve, Study, columns_of, open_at_the_end, runs_of
 from onlinecal.report.frames import EMPTY, Part, curve_parts, games, symbol
 from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
 from onlinecal.report.style import GREY, paper
+from onlinecal.study.curves import Curve, Study, columns_of, open_at_the_end, runs_of
 from onlinecal.study.played import Played
 
 if TYPE_CHECKING:

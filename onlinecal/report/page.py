@@ -17,12 +17,12 @@ from onlinecal.core.words import number_of
 from onlinecal.growth import simultaneous
 from onlinecal.measures import MEASURES
 from onlinecal.report.answer import answer
-from onlinecal.report.curves import Study, runs_of
 from onlinecal.report.document import Document, Part, Section
 from onlinecal.report.page_pictures import MOST, Gallery, gallery
 from onlinecal.report.ranking import Contest, ranking, remarks
 from onlinecal.report.tables import Cell, Table, number
 from onlinecal.report.totals import AGAINST_RATES, Total, by_nature, legend_of, main_columns, totals
+from onlinecal.study.curves import Study, runs_of
 from onlinecal.study.entries import Planned
 
 #: names in a list

@@ -13,7 +13,7 @@ import numpy as np
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
 from onlinecal.forecasts.table import Evaluation
-from onlinecal.report.curves import Study, runs_of
+from onlinecal.study.curves import Study, runs_of
 
 #: the most pictures; forecasters of a picture of curves; lines of all of them
 MOST, FORECASTERS, LINES = 24, 12, 240

@@ -22,8 +22,8 @@ from onlinecal.core.progress import show as show_figure
 from onlinecal.core.transcript import Transcript
 from onlinecal.core.validation import integer
 from onlinecal.growth.words import literal
-from onlinecal.report.curves import Curve, Study
 from onlinecal.report.style import entry, inches, letters, page, paper, plain, wrapped
+from onlinecal.study.curves import Curve, Study
 
 Panels = NDArray[Any]
 #: width of axes without a width of their own, in inches

@@ -15,9 +15,9 @@ from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import counted, ends, number_of
 from onlinecal.growth.words import literal
-from onlinecal.report.curves import Study, open_at_the_end
 from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
 from onlinecal.report.style import GREY, log_ticks, plain
+from onlinecal.study.curves import Study, open_at_the_end
 from onlinecal.study.played import Played
 
 #: percentiles of the decision makers

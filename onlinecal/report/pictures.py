@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.report.curves import Study, columns_of, runs_of
+from onlinecal.study.curves import Study, columns_of, runs_of
 
 #: panels of Γ in one picture
 MOST = 36

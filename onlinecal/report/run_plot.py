@@ -17,10 +17,10 @@ from onlinecal.core.words import counted, number_of
 from onlinecal.growth import check_level, simultaneous
 from onlinecal.growth.contrasts import Fresh, Path
 from onlinecal.growth.rates import best_known
-from onlinecal.report.curves import Curve, left_out
 from onlinecal.report.frames import games, headings, places
 from onlinecal.report.panels import Picture, by_pair, joined, mark, names_of, pictured, stacked
 from onlinecal.report.style import GREY, log_ticks, paper, tick, typeset
+from onlinecal.study.curves import Curve, left_out
 
 Scale = Literal["log", "linear"]
 

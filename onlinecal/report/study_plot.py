@@ -15,7 +15,6 @@ from onlinecal.core.words import counted, fixed
 from onlinecal.growth import WIDE, simultaneous
 from onlinecal.growth.rates import known_rates
 from onlinecal.growth.words import BEYOND, NONE, literal
-from onlinecal.report.curves import Study, columns_of, left_out, runs_of, summary
 from onlinecal.report.frames import symbol
 from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
 from onlinecal.report.ranking import Contest, fronts, last_cells, remarks
@@ -31,6 +30,7 @@ from onlinecal.report.style import (
     typeset,
     wrapped,
 )
+from onlinecal.study.curves import Study, columns_of, left_out, runs_of, summary
 
 #: half an interval from which on a cell is faded
 FADED = 0.15

@@ -17,9 +17,9 @@ from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.validation import choice, is_number
 from onlinecal.core.words import counted
 from onlinecal.growth.words import literal
-from onlinecal.report.curves import Study, columns_of, summary
 from onlinecal.report.panels import Picture, joined, mark, names_of, pictured, stacked
 from onlinecal.report.style import log_ticks, tick, ticks
+from onlinecal.study.curves import Study, columns_of, summary
 from onlinecal.study.played import Played
 
 Bars = Literal["deviation", "quartiles", "interval"]

@@ -16,8 +16,8 @@ from onlinecal.core.words import counted, number_of
 from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.rates import best_known, known_rates
 from onlinecal.growth.words import legend, line, lines
-from onlinecal.report.curves import Curve, Study, runs_of, summary
 from onlinecal.report.tables import Cell, Table, crossed, in_small, new_console, number, with_spread
+from onlinecal.study.curves import Curve, Study, runs_of, summary
 
 if TYPE_CHECKING:
     import pandas as pd

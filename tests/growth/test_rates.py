@@ -14,7 +14,7 @@ from onlinecal.forecasters import Forecaster, ForecastHedging
 from onlinecal.growth.rates import KNOWN_RATES, best_known, known_rates
 from onlinecal.measures import MEASURES
 from onlinecal.natures import Bernoulli
-from onlinecal.report.curves import Curve
+from onlinecal.study.curves import Curve
 from onlinecal.study.played import Promise
 
 # -------------------------------------------------------------------- what a fair coin forces, and what it does not

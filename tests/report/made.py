@@ -4,7 +4,7 @@ import numpy as np
 
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Sight
-from onlinecal.report.curves import Curve, Study
+from onlinecal.study.curves import Curve, Study
 from onlinecal.study.played import Played
 
 INF = np.inf

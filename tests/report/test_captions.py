@@ -9,13 +9,13 @@ import pytest
 from onlinecal.core.columns import Column
 from onlinecal.report import page
 from onlinecal.report.comparing import answer, of_fronts, of_paired, of_ranking
-from onlinecal.report.curves import Study
 from onlinecal.report.late_plot import late_table
 from onlinecal.report.page_pictures import few
 from onlinecal.report.plots import captions
 from onlinecal.report.ranking import COMMON_RUNS, fronts, paired, ranking
 from onlinecal.report.study_plot import exponents_table, plot_exponents
 from onlinecal.report.totals import exponents_markdown, print_totals, study_html, totals_markdown
+from onlinecal.study.curves import Study
 from onlinecal.study.played import Promise
 from tests.report import made
 from tests.report.made import INF, TIMES, cell, curve

@@ -6,7 +6,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, OnlinecalError
 from onlinecal.growth import fit_growth
-from onlinecal.report.curves import summary
+from onlinecal.study.curves import summary
 from tests.report.made import INF, curve, study
 
 F, N = oc.forecasters, oc.natures

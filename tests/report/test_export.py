@@ -6,7 +6,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.report.kept import export
+from onlinecal.study.kept import export
 
 F, N = oc.forecasters, oc.natures
 

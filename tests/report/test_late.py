@@ -10,13 +10,13 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.engine.game import Game
 from onlinecal.report import people as people_room
 from onlinecal.report.comparing import answer, of_people
-from onlinecal.report.curves import Study, left_out
 from onlinecal.report.frames import curves_table
 from onlinecal.report.late_plot import late_table, plot_questions, question_bars
 from onlinecal.report.people import PeopleRow, makers_of, people_rows, people_table, plot_people
 from onlinecal.report.plots import captions
 from onlinecal.report.totals import print_totals, totals
 from onlinecal.schedules import Bursts, Constant, Pareto, Poisson, Recorded, Schedule, Scheduled
+from onlinecal.study.curves import Study, left_out
 
 F, N = oc.forecasters, oc.natures
 STAY = {"arrivals": {"name": "poisson", "rate": 0.1}, "stay": 40}

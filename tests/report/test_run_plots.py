@@ -14,11 +14,11 @@ from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import simultaneous
 from onlinecal.growth.rates import best_known
-from onlinecal.report.curves import summary
 from onlinecal.report.panels import show, stacked
 from onlinecal.report.run_plot import local_slopes, plot_runs, plot_slopes, runs_table, slopes_table
 from onlinecal.report.study_plot import KINDS, TASKS, plot_tasks, scale_tasks, tasks_table
 from onlinecal.report.style import log_ticks
+from onlinecal.study.curves import summary
 from tests.report import made
 from tests.report.made import INF, curve
 

@@ -17,7 +17,7 @@ from onlinecal.core.words import number_of
 from onlinecal.growth import Growth, check_level, fit_growth, trend
 from onlinecal.growth.rates import best_known
 from onlinecal.measures import MEASURES
-from onlinecal.report.kept import Kept, long_table
+from onlinecal.study.kept import Kept, long_table
 from onlinecal.study.played import Played, Promise, Results
 
 if TYPE_CHECKING:
