@@ -17,8 +17,8 @@ from matplotlib.transforms import offset_copy
 from onlinecal.core.validation import number
 from onlinecal.core.words import counted
 from onlinecal.growth import WIDE
-from onlinecal.growth.words import BEYOND, UNCLEAR, literal
-from onlinecal.report.frames import BAND, curves_table, games, headings, parities
+from onlinecal.growth.words import UNCLEAR, literal
+from onlinecal.report.frames import BAND, curves_table, games, headings
 from onlinecal.report.panels import Panels, Picture, Place, names_of, pictured
 from onlinecal.report.style import GREY, Dashes, entry, least_power, letters, log_ticks, paper, tick, typeset
 from onlinecal.study.curves import Curve, left_out
@@ -145,12 +145,8 @@ def sentences(curves: Sequence[Curve], table: pd.DataFrame | None = None) -> lis
         games(curves),
         *of_runs({curve.totals.shape[1] for curve in curves}, any(len(curve.rounds) > 1 for curve in curves)),
         f"Exponent: mean growth over {which}." * len(told[:1]),
-        f"T^?: its interval, beside it, is wider than {WIDE:g}." * bool(wide.any()),
-        f"The {len(curves)} curves are tested together (95 %); in a table of more, fewer exponents are clear or a…b."
-        * (len(told) > 0 and len(curves) > 1),
-        f"a…b: no power law, {BEYOND}, but these slopes over their first and last half."
-        * bool(told["bent"].any()),
-        parities(curves),
+        f"T^?: its interval, beside it, is wider than {WIDE:g}; more horizons or runs narrow it."
+        * bool(wide.any()),
         left_out(curves),
         "Dashed: proven bound." * ("bound" in kinds),
         "Dotted: proven rate, drawn through the first point of its curve, or of the lowest curve where the nature "

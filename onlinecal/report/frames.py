@@ -11,7 +11,6 @@ import pandas as pd
 from onlinecal.core.arrays import Bools, Ints
 from onlinecal.core.columns import Column
 from onlinecal.core.words import ends
-from onlinecal.growth import simultaneous
 from onlinecal.growth.rates import best_known
 from onlinecal.growth.words import literal, power
 from onlinecal.measures import MEASURES
@@ -25,7 +24,7 @@ BAND = (5.0, 95.0)
 #: the values of a row by default
 EMPTY: Part = {
     "T": np.nan, "total": np.nan, "lower": np.nan, "upper": np.nan, "label": "", "against": "", "exponent": np.nan,
-    "cut": False, "bent": False,
+    "cut": False,
 }  # fmt: skip
 
 
@@ -51,13 +50,13 @@ def curves_table(curves: Sequence[Curve]) -> pd.DataFrame:
 
 def curve_parts(curves: Sequence[Curve], *, exponents: bool = True, known: bool = True) -> list[Part]:
     """The parts of that table, with exponents and best known rates or without."""
-    styles, level, parts = places(curves), simultaneous(len(curves)) if exponents else None, list[Part]()
+    styles, parts = places(curves), list[Part]()
     for (nature, measure), mine in by_pair(curves).items():
         negative = any(((c.mean < 0) & np.isfinite(c.mean)).any() for c in mine)
         here = [
             {"forecaster": c.forecaster, "place": styles[c.forecaster]} | part
             for c in mine
-            for part in _curve(c, level, negative=negative)
+            for part in _curve(c, exponents=exponents, negative=negative)
         ]
         means = [part for part in here if part["mark"] == "mean"]
         if known and not negative:
@@ -91,7 +90,7 @@ def places(curves: Sequence[Curve]) -> dict[str, int]:
     return found
 
 
-def _curve(curve: Curve, level: float | None, *, negative: bool) -> Iterator[Part]:
+def _curve(curve: Curve, *, exponents: bool, negative: bool) -> Iterator[Part]:
     """The mean and what belongs to it; in words the points that have no place on the axis."""
     mean = curve.mean
     shown = np.isfinite(mean) & (negative | (mean > 0))
@@ -99,15 +98,15 @@ def _curve(curve: Curve, level: float | None, *, negative: bool) -> Iterator[Par
     if not shown.any():
         yield {"mark": "absent", "label": f"{literal(curve.forecaster)}: {reasons}"}
         return
-    growth = None if level is None else curve.exponent(level)
-    slope = growth if growth is not None and (growth.clear or growth.bent) else None
+    growth = curve.exponent() if exponents else None
+    slope = growth if growth is not None and growth.clear else None
     notes = "; ".join(filter(None, ("" if growth is None else power(growth), reasons)))
     band = np.full((2, len(mean)), np.nan)
     band[:, shown] = np.percentile(curve.totals[shown], BAND, axis=1)
     yield {
         "mark": "mean", "T": curve.rounds, "total": np.where(shown, mean, np.nan), "lower": band[0], "upper": band[1],
         "label": notes, "exponent": np.nan if slope is None else slope.value,
-        "cut": growth is not None and growth.cut, "bent": growth is not None and growth.bent,
+        "cut": growth is not None and growth.cut,
     }  # fmt: skip
     for kind, beyond in (("up", mean == np.inf), ("down", ~shown & (mean == 0))):
         if beyond.any():
@@ -201,21 +200,6 @@ def _bounds(curve: Curve, first: float, start: float) -> Iterator[Part]:
         yield {"mark": "bound" if exact else "rate", "T": x, "total": y, "label": label} | (
             {"against": against} if upper else {"against": "", "forecaster": "", "place": -1}
         )
-
-
-def parities(curves: Sequence[Curve]) -> str:
-    """A sentence on the curves that are jagged since the steps of a grid are now even, now odd; "" without one."""
-    level, pairs = simultaneous(len(curves)), dict[str, dict[str, list[str]]]()
-    for curve in curves:
-        if (factor := curve.parity(level)) is not None:
-            sides = pairs.setdefault(f"{curve.forecaster} against {curve.nature}", {})
-            sides.setdefault("lower" if factor < 1.0 else "higher", []).append(curve.measure)
-    said = []
-    for pair, sides in pairs.items():
-        how = " and ".join(f"{side} in {', '.join(measures)}" for side, measures in sides.items())
-        said.append(f"{pair} (at even m {how})")
-    first = "Jagged as the m steps of the grid are even, with a point at ½, or odd, without one: "
-    return f"{first}{'; '.join(said)}." if said else ""
 
 
 def games(curves: Sequence[Curve]) -> str:

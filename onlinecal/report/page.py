@@ -14,7 +14,6 @@ import pandas as pd
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
 from onlinecal.core.words import number_of
-from onlinecal.growth import simultaneous
 from onlinecal.measures import MEASURES
 from onlinecal.report.answer import answer
 from onlinecal.report.document import Document, Part, Section
@@ -24,6 +23,7 @@ from onlinecal.report.tables import Cell, Table, number
 from onlinecal.report.totals import AGAINST_RATES, Total, by_nature, legend_of, main_columns, totals
 from onlinecal.study.curves import Study, runs_of
 from onlinecal.study.entries import Planned
+from onlinecal.study.orders import simultaneous
 
 #: names in a list
 LISTED = 12

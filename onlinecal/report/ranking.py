@@ -14,9 +14,9 @@ import numpy as np
 from onlinecal.core.arrays import Bools, Floats, Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
-from onlinecal.growth import check_level, simultaneous
-from onlinecal.growth.orders import Pairs, adjusted, differences, lower, ranks
+from onlinecal.growth import check_level
 from onlinecal.study.curves import Study, columns_of, in_common, open_at_the_end, runs_of
+from onlinecal.study.orders import Pairs, adjusted, differences, lower, ranks, simultaneous
 from onlinecal.study.played import Played
 
 COMMON_RUNS = "Only runs that all forecasters have are compared"

@@ -14,8 +14,7 @@ from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import choice
 from onlinecal.core.words import counted, number_of
-from onlinecal.growth import check_level, simultaneous
-from onlinecal.growth.contrasts import Fresh, Path
+from onlinecal.growth import check_level, slope
 from onlinecal.growth.rates import best_known
 from onlinecal.report.frames import games, headings, places
 from onlinecal.report.panels import Picture, by_pair, joined, mark, names_of, pictured, stacked
@@ -124,24 +123,12 @@ def local_slopes(curve: Curve, level: float = LEVEL) -> tuple[Floats, Floats, Fl
 
     By the jackknife's variance over the runs: 93 % or more for 95 %, of 8 runs with a coefficient of variation ≤ 1/2.
     """
-    from scipy.special import stdtrit
-
     check_level(level)
-    steps = len(curve.rounds) - 1
-    value, lower, upper = np.full((3, steps), np.nan)
-    logarithms, mean = np.log(curve.rounds.astype(np.float64)), curve.mean
-    for i in range(steps):
-        pair = slice(i, i + 2)
-        if not (np.isfinite(mean[pair]) & (mean[pair] > 0.0)).all():
-            continue
-        data = Fresh(curve.totals[pair]) if curve.fresh else Path(logarithms[pair], curve.totals[pair])
-        weights = np.array([-1.0, 1.0]) / float(logarithms[i + 1] - logarithms[i])
-        value[i] = weights @ data.logs
-        variance, freedom = data.spread(weights, np.eye(2))
-        if np.isfinite(variance) and not curve.recorded:
-            half = float(stdtrit(freedom, (1.0 + level) / 2) * np.sqrt(variance))
-            lower[i], upper[i] = value[i] - half, value[i] + half
-    return value, lower, upper
+    pairs = [slice(i, i + 2) for i in range(len(curve.rounds) - 1)]
+    found = [slope(curve.rounds[pair], curve.totals[pair], fresh=curve.fresh, level=level) for pair in pairs]
+    value, lower, upper = np.reshape(found, (-1, 3)).T
+    known = np.isfinite(upper) & (not curve.recorded)
+    return value, np.where(known, lower, np.nan), np.where(known, upper, np.nan)
 
 
 def slopes_table(curves: Sequence[Curve]) -> pd.DataFrame:
@@ -149,7 +136,7 @@ def slopes_table(curves: Sequence[Curve]) -> pd.DataFrame:
     usable = [curve for curve in curves if len(curve.rounds) > 1]
     if not usable:
         raise InvalidParameter("no curve with two T or more; expected several horizons or checkpoints")
-    styles, together, parts = places(curves), simultaneous(len(usable), LEVEL), list[dict[str, Any]]()
+    styles, parts = places(curves), list[dict[str, Any]]()
     for (nature, measure), mine in by_pair(usable).items():
         frame = {"nature": nature, "measure": measure}
         tuned = [curve.rounds for curve in mine if curve.fresh and curve.open is None]
@@ -162,7 +149,7 @@ def slopes_table(curves: Sequence[Curve]) -> pd.DataFrame:
             })  # fmt: skip
         for k, c in enumerate(mine):
             own = frame | {"forecaster": c.forecaster, "place": styles[c.forecaster], "part": 0}
-            found = c.exponent(together)
+            found = c.exponent(LEVEL)
             if found is not None and found.clear:
                 span = np.array([c.tail.rounds[0], c.tail.rounds[-1]])
                 ends = {"lower": found.lower, "upper": found.upper}
@@ -214,8 +201,8 @@ def plot_slopes(curves: Sequence[Curve]) -> Picture:
         "expected totals, from what differs between the runs; it may go beyond the edges. It is missing of a single "
         "run, of games on one recorded stream, and where a mean is not positive without one of its runs.",
         f"Beyond the edges: {number_of(beyond, 'point')}." * (beyond > 0),
-        "Level line and band: the mean growth exponent over the T that it spans, with an interval, where that is "
-        f"clear; these intervals hold all together with {LEVEL:.0%}.",
+        f"Level line and band: the mean growth exponent over the T that it spans, with its {LEVEL:.0%} interval, where "
+        "that is clear.",
         "Grey: the slopes of the best known rates against the worst nature, logarithms included."
         * len(rates[:1]),
         left_out(curves),

@@ -12,9 +12,9 @@ from matplotlib.ticker import FuncFormatter, SymmetricalLogLocator
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import counted, fixed
-from onlinecal.growth import WIDE, simultaneous
+from onlinecal.growth import WIDE
 from onlinecal.growth.rates import known_rates
-from onlinecal.growth.words import BEYOND, NONE, literal
+from onlinecal.growth.words import NONE, literal
 from onlinecal.report.frames import symbol
 from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
 from onlinecal.report.ranking import Contest, fronts, last_cells, remarks
@@ -42,28 +42,24 @@ _MARKS = {"above proven": " ▲", "above O": " ▲", "below Ω": " ▽"}
 
 
 def exponents_table(study: Study, measures: str | Sequence[str]) -> pd.DataFrame:
-    """Mean exponents and half of their intervals, all of a measure together with 95 %; NaN where they tell little.
+    """Mean exponents and half of their 95 % intervals, each by itself; NaN where they tell little.
 
     Each row has the text of its cell, with ▲ and ▽ as in `Curve.against_rates`.
     """
     parts = []
     for measure in measures:
-        curves = study.curves([measure])
-        level = simultaneous(len(curves))
-        for curve in curves:
-            growth = curve.exponent(level)
+        for curve in study.curves([measure]):
+            growth = curve.exponent()
             value = half = np.nan
             if growth is None:
                 text = "–"
-            elif growth.bent:
-                value, text = growth.value, growth.bow.replace("…", "…\n")
             elif growth.clear:
                 value, half = growth.value, (growth.upper - growth.lower) / 2
                 text = f"{fixed(value)}\n±{half:.2f}"
             else:
                 text = "?"
             if growth is not None:
-                text += _MARKS.get(curve.against_rates(level), "")
+                text += _MARKS.get(curve.against_rates(), "")
             parts.append({
                 "measure": measure, "forecaster": curve.forecaster, "nature": curve.nature, "exponent": value,
                 "half": half, "text": text,
@@ -75,8 +71,8 @@ def exponents_table(study: Study, measures: str | Sequence[str]) -> pd.DataFrame
 def plot_exponents(study: Study, measures: Sequence[str] | None = None) -> Picture:
     """The exponents of a study as coloured tables, one for each measure: forecasters down, natures across.
 
-    A cell has the mean growth exponent over the T that were played and half of its interval. Without a power law it has
-    the slopes over the first and the last half of these T. ?: an interval wider than 1; –: no exponent.
+    A cell has the mean growth exponent over the T that were played and half of its 95 % interval. ?: an interval wider
+    than 1, which more horizons or runs narrow; –: no exponent.
 
     Parameters
     ----------
@@ -169,10 +165,10 @@ def _exponents_caption(study: Study, measures: Sequence[str]) -> str:
             played.append(f"{kind}, T = {span}")
     text = "; ".join([*played, counted({c.totals.shape[1] for c in curves})])
     return joined(
-        f"{text[0].upper()}{text[1:]}. Exponents are means over these T ± half of their intervals, which hold in each "
-        f"table all together with 95 %; faded: wider than ±{FADED:g}; ?: wider than {WIDE:g}; –: {NONE}; a…b: no power "
-        f"law, {BEYOND}, but these slopes over the first and the last half of the T; ▲: faster over these T than the "
-        "proven bound or the best known rate, ▽: slower than the known rate against the worst nature, beyond doubt.",
+        f"{text[0].upper()}{text[1:]}. Exponents are means over these T ± half of their own 95 % intervals; "
+        f"faded: wider than ±{FADED:g}; ?: wider than {WIDE:g}: more horizons or runs are needed; –: {NONE}; ▲: "
+        "faster over these T than the proven bound or the best known rate, ▽: slower than the known rate against the "
+        "worst nature, beyond doubt.",
         left_out(curves),
     )
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from onlinecal.core.progress import Progress
 from onlinecal.core.words import counted, number_of
-from onlinecal.growth import Growth, simultaneous
+from onlinecal.growth import Growth
 from onlinecal.growth.rates import best_known, known_rates
 from onlinecal.growth.words import legend, line, lines
 from onlinecal.report.tables import Cell, Table, crossed, in_small, new_console, number, with_spread
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 ROWS, MEASURES = 40, 6
 #: the meanings of the remarks of `Curve.against_rates`
 AGAINST_RATES = {
-    "above proven": "grows faster over these T than the bound proved for this forecaster, below which its total may "
-    "still lie, and no form that fits says that this ends",
-    "above O": "grows faster over these T than {rate}, which some forecaster is proved to keep against every nature "
-    "that its source admits, and no form that fits says that this ends",
-    "below Ω": "grows slower over these T than {rate}, and no form that fits says that this ends; it contradicts "
-    "nothing: so much the worst nature forces, and this one forces less",
+    "above proven": "grows faster over these T, and still at the largest, than the bound proved for this forecaster, "
+    "below which its total may still lie",
+    "above O": "grows faster over these T, and still at the largest, than {rate}, which some forecaster is proved to "
+    "keep against every nature that its source admits",
+    "below Ω": "grows slower over these T, and still at the largest, than {rate}; it contradicts nothing: so much the "
+    "worst nature forces, and this one forces less",
 }
 
 
@@ -52,7 +52,7 @@ class Total(NamedTuple):
     exponent: Growth | None
 
     def as_json(self) -> dict[str, Any]:
-        """The same with the growth as data; that has all forms that fit, and costs time."""
+        """The same with the growth as data."""
         exponent = None if self.exponent is None else self.exponent.as_json()
         return {**self._asdict(), "exponent": exponent}
 
@@ -70,9 +70,8 @@ class Total(NamedTuple):
 
 
 def totals(study: Study, measures: Sequence[str] | None = None) -> list[Total]:
-    """A total for each nature, measure and forecaster; all exponents hold together with 95 %, and so do remarks."""
+    """A total for each nature, measure and forecaster."""
     curves = study.curves(measures)
-    level = simultaneous(len(curves))
     rows = []
     with Progress(len(curves), unit="curves") as progress:
         for curve in curves:
@@ -80,7 +79,7 @@ def totals(study: Study, measures: Sequence[str] | None = None) -> list[Total]:
             open = 0 if curve.open is None else int(curve.open[-1])
             rows.append(Total(
                 curve.nature, curve.forecaster, curve.measure, int(curve.rounds[-1]), open, curve.totals.shape[1], mean,
-                half if math.isfinite(half) else None, curve.against_rates(level), curve.exponent(level),
+                half if math.isfinite(half) else None, curve.against_rates(), curve.exponent(),
             ))  # fmt: skip
             progress.advance(1)
     return rows
@@ -224,7 +223,7 @@ def exponents_markdown(study: Study) -> str:
         table = Table(measure, ["forecaster", *study.natures, "proven"], cells).markdown()
         title, _, table = table.partition("\n\n")
         parts.append(title + (f" (best known: {rates})" if rates else "") + "\n\n" + table)
-    parts.append("\n".join(f"- {part}." for part in legend([row.exponent for row in shown], each="table")))
+    parts.append("\n".join(f"- {part}." for part in legend(row.exponent for row in shown)))
     if any(row.against_rates == "above proven" and row.exponent for row in shown):
         parts.append("† G" + AGAINST_RATES["above proven"].removeprefix("g") + ".")
     return "\n\n".join(parts)
@@ -351,10 +350,6 @@ def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
     who, whom = number_of(len(study.forecasters), "forecaster"), number_of(len(study.natures), "nature")
     runs, cells = counted(runs_of(study.cells)), number_of(len(study.cells), "cell")
     console.print(f"{who} against {whom}, {runs}: {cells}", markup=False)
-    # The table has the extremes of all curves: their intervals are as if every one was shown.
-    level = simultaneous(
-        len({(c.forecaster, c.nature, m) for c in study.cells for m in measures if m in c.totals})
-    )
     growths: list[Growth] = []
     for found in (overview(study, measure) for measure in measures[:FIRST_MEASURES]):
         for kind, frame in (("forecaster", found.forecasters), ("nature", found.natures)):
@@ -364,7 +359,7 @@ def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
             middle = slice(SHOWN, SHOWN + more) if more > 1 else slice(0)
             for name, row in frame.drop(frame.index[middle]).iterrows():
                 pair = (str(name), row[opponent]) if kind == "forecaster" else (row[opponent], str(name))
-                growth = study.curve(found.measure, *pair).exponent(level)
+                growth = study.curve(found.measure, *pair).exponent()
                 growths += [growth] if growth else []
                 total = Cell(number(row[first]), note="\n".join(lines(growth)) if growth else "")
                 rows.append([str(name), total, row[opponent], number(row["median"]), number(row[last])])

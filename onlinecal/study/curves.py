@@ -16,7 +16,6 @@ from onlinecal.core.errors import InvalidParameter, meant
 from onlinecal.core.words import number_of
 from onlinecal.growth import Growth, check_level, fit_growth, trend
 from onlinecal.growth.rates import best_known
-from onlinecal.measures import MEASURES
 from onlinecal.study.kept import Kept, long_table
 from onlinecal.study.played import Played, Promise, Results
 
@@ -48,8 +47,6 @@ class Curve:
     open : (n,) ints, optional
         At each T, how many questions have no known outcome: totals are without them. Default: every outcome is known
         before the next question is asked.
-    steps : (n,) ints, optional
-        At each T, the m of the grid 0, 1/m, …, 1 on which the forecaster played. Default: none, or not known.
     place : int, optional
         Of the forecaster in the study: its curves look the same in every picture. Default: not known.
     """
@@ -63,7 +60,6 @@ class Curve:
     promises: tuple[tuple[int, Promise], ...] = ()
     recorded: bool = False
     open: Ints | None = None
-    steps: Ints | None = None
     place: int | None = None
 
     def __repr__(self) -> str:
@@ -85,34 +81,26 @@ class Curve:
     def exponent(self, level: float = 0.95) -> Growth | None:
         """The growth of the total over the T of the `tail` (see `growth.fit_growth`); None where it has no exponent.
 
-        Games on a recorded stream count as prefixes of one game, their mean over runs as its single run.
-        `growth.simultaneous` gives the `level` of an interval for many curves at once.
+        Games on a recorded stream count as prefixes of one game, their mean over runs as its single run. Every table
+        and picture shows this exponent, with its own 95 % interval.
         """
         rounds, totals = self.tail.rounds, self.tail.totals
         if self.recorded:
             totals = totals.mean(axis=1, keepdims=True)
-        found = fit_growth(rounds, totals, fresh=self.independent, ceiling=self.ceiling, level=level)
+        found = fit_growth(rounds, totals, fresh=self.independent, level=level)
         return None if found is None else replace(found, cut=len(rounds) < len(self.rounds))
 
     @property
     def tail(self) -> Curve:
         """The part that is fitted: all of fresh games, the last two decades of the prefixes of one game."""
         keep = self.rounds >= (0 if self.fresh else self.rounds[-1] / 100)
-        open, steps = (None if each is None else each[keep] for each in (self.open, self.steps))
-        return replace(self, rounds=self.rounds[keep], totals=self.totals[keep], open=open, steps=steps)
+        open = None if self.open is None else self.open[keep]
+        return replace(self, rounds=self.rounds[keep], totals=self.totals[keep], open=open)
 
     @property
     def independent(self) -> bool:
         """Whether the totals at different T come from games that share no randomness."""
         return self.fresh and not self.recorded
-
-    @property
-    def ceiling(self) -> float:
-        """No value of the measure is above this; infinite where that is not known."""
-        if self.column.kind in ("decision_task", "quadratic_task"):
-            return 1.0
-        record = MEASURES.get(self.column.measure) if self.column.kind == "measure" else None
-        return np.inf if record is None else record.largest
 
     def proven(self) -> float | None:
         """The exponent with which the lowest proven bound grows over these T, logarithms included; None without one."""
@@ -133,8 +121,8 @@ class Curve:
     def against_rates(self, level: float = 0.95) -> str:
         """Whether the total grows out of what is proved and known, beyond doubt of the level; see `growth.trend`.
 
-        ``"above proven"``: it grows faster over these T than the bound proved for this forecaster. No form that fits
-        says that this ends. Else ``"above O"``: so against the best known upper rate of the measure; or
+        ``"above proven"``: it grows faster than the bound proved for this forecaster, over these T and still at the
+        largest, and no bend leads back. Else ``"above O"``: so against the best known upper rate of the measure; or
         ``"below Ω"``: slower than the lower one. Empty otherwise, and for games that are not fresh and independent:
         rates are about games tuned to T. Best known rates are compared only where no outcome is late.
         """
@@ -155,17 +143,6 @@ class Curve:
             if grown is not None and (grown.stays_below(0.0) if "below" in said else grown.stays_above(0.0)):
                 return said
         return ""
-
-    def parity(self, level: float = 0.95) -> float | None:
-        """The factor from totals at odd m to those at even m, where the curve is jagged for it.
-
-        A grid of m steps has a point at ½ if m is even, and none if it is odd. None unless both occur and
-        `Growth.jumps` says so. Always None for a single run, and for the prefixes of one game, all on one grid.
-        """
-        if self.steps is None or not self.independent or len(set((self.steps % 2).tolist())) < 2:
-            return None
-        growth = self.exponent(level)
-        return None if growth is None else growth.jumps(self.steps % 2 == 0)
 
     def _repr_html_(self) -> str:
         from onlinecal.report.totals import curve_html
@@ -266,11 +243,9 @@ class Study(Kept):
         else:
             rounds, totals = cells[0].rounds, cells[0].totals[measure]
             open = list(cells[0].open or np.zeros(len(rounds), np.int64))
-        steps = [c.steps for c in cells if c.steps is not None]
         return Curve(
             column, who, whom, rounds, totals, fresh, promises, any(c.recorded for c in cells),
-            np.array(open) if any(c.open for c in cells) else None,
-            np.array(steps) if fresh and len(steps) == len(cells) else None, self.places[who],
+            np.array(open) if any(c.open for c in cells) else None, self.places[who],
         )  # fmt: skip
 
     def curves(self, measures: str | Sequence[str] | None = None) -> list[Curve]:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.growth import simultaneous
 from onlinecal.growth.words import line
 from onlinecal.report import catalogue, known
 from onlinecal.report.listing import print_entry
+from onlinecal.report.run_plot import slopes_table
+from onlinecal.report.study_plot import exponents_table
 from onlinecal.report.tables import number, print_json
 from onlinecal.report.totals import exponents_markdown, totals
 from tests.report.made import cell, study
@@ -19,15 +20,29 @@ from tests.report.made import cell, study
 F, N = oc.forecasters, oc.natures
 
 
-def test_a_table_of_many_intervals_holds_as_a_whole():
+def test_an_exponent_is_the_same_in_every_table():
+    """However many others are shown with it: of a study, in a table of one measure or of all, in a picture."""
     played = oc.play([F.ForecastHedging(), F.EmpiricalMean()], [N.Drift(), N.Bernoulli()],
                      horizon=[100, 196, 484, 1000], runs=4, measures=["ece", "cdl"])  # fmt: skip
     for measures, cells in ((None, 8), (["ece"], 4)):
         rows = totals(played, measures)
         assert len(rows) == cells
         for row in rows:
-            growth = played.exponent(row.measure, row.forecaster, row.nature, level=1 - 0.05 / cells)
+            growth = played.exponent(row.measure, row.forecaster, row.nature)
+            assert row.exponent == growth
             assert row.as_json()["exponent"] == growth.as_json()
+    heat = exponents_table(played, ["ece"])
+    for who, nature, value, half in heat[["forecaster", "nature", "exponent", "half"]].itertuples(
+        index=False
+    ):
+        growth = played.exponent("ece", who, nature)
+        assert (value, half) == (growth.value, (growth.upper - growth.lower) / 2)
+    slopes = slopes_table(played.curves())
+    fitted = slopes[slopes["mark"] == "fitted"]
+    for row in fitted.itertuples():
+        growth = played.exponent(row.measure, row.forecaster, row.nature)
+        assert (row.slope, row.lower, row.upper) == (growth.value, growth.lower, growth.upper)
+    assert len(fitted)
 
 
 def test_the_markdown_table_stands_beside_what_is_proven():
@@ -36,13 +51,13 @@ def test_the_markdown_table_stands_beside_what_is_proven():
     curve, bound = played.curve("ece", "forecast hedging"), F.ForecastHedging().guarantees[0].bound
     assert curve.proven() == pytest.approx(np.log(bound(8000) / bound(1000)) / np.log(8))
     assert played.curve("ece", "constant").proven() is None
-    table, shown = exponents_markdown(played), line(curve.exponent(simultaneous(2)))
+    table, shown = exponents_markdown(played), line(curve.exponent())
     proof = f"{curve.proven():.2f}: ≤ T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))"
     for said in (
         "**ece** (best known: Ω(T^0.54389) … O(T^(2/3)))",
         f"| forecast hedging | {shown} | {proof} |",
         "- T^α: mean growth exponent over these T",
-        "the intervals of each table hold all together with 95 %",
+        "with its own 95 % interval, of many of which one in twenty misses",
     ):
         assert said in table
     assert "†" not in table
@@ -52,7 +67,9 @@ def test_the_markdown_table_stands_beside_what_is_proven():
     ]
     table = exponents_markdown(replace(played, cells=tuple(cells)))
     assert f"| forecast hedging | {shown} † | -2.00: ≤ T^-2 |" in table
-    assert table.splitlines()[-1].startswith("† Grows faster over these T than the bound proved")
+    assert table.splitlines()[-1].startswith(
+        "† Grows faster over these T, and still at the largest, than the bound"
+    )
 
 
 def test_labels_stay_in_their_cells_of_a_markdown_table():

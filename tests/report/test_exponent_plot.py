@@ -7,7 +7,6 @@ from matplotlib.figure import Figure
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.growth import simultaneous
 from onlinecal.report.panels import stacked
 from onlinecal.report.study_plot import FADED, draw_exponents, exponents_table, plot_exponents
 from onlinecal.report.style import contrast, page
@@ -21,7 +20,7 @@ def test_the_heat_map_shows_the_exponents():
                     runs=4, measures=["ece", "cdl"])  # fmt: skip
     heat = exponents_table(study, ["ece"]).set_index(["forecaster", "nature"])
     there, never = heat.loc["forecast hedging", "drift"], heat.loc[study.forecasters[1], study.natures[1]]
-    fit = study.exponent("ece", "forecast hedging", "drift", level=simultaneous(4))  # of four cells
+    fit = study.exponent("ece", "forecast hedging", "drift")
     assert (there["exponent"], there["half"]) == (fit.value, (fit.upper - fit.lower) / 2)
     assert np.isnan(never["exponent"])  # always right
     figure = plot_exponents(study, ["ece", "cdl"], title="A title")[0].figure

@@ -12,7 +12,6 @@ from scipy.stats import t as student
 import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.growth import simultaneous
 from onlinecal.growth.rates import best_known
 from onlinecal.report.panels import show, stacked
 from onlinecal.report.run_plot import local_slopes, plot_runs, plot_slopes, runs_table, slopes_table
@@ -113,7 +112,7 @@ def test_local_slopes_are_those_of_the_means(study, one):
     table = slopes_table(curves)
     mine = table[table["forecaster"] == "forecast hedging"]
     slopes, fitted = mine[mine["mark"] == "slope"], mine[mine["mark"] == "fitted"]
-    growth = curves[0].exponent(simultaneous(2))
+    growth = curves[0].exponent()
     assert growth.clear
     assert fitted["T"].tolist() == [100, 900]
     for name, value in (("slope", growth.value), ("lower", growth.lower), ("upper", growth.upper)):

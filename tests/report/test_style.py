@@ -137,12 +137,9 @@ def test_a_line_that_is_nearly_straight_is_not_said_to_be_no_power_law():
         return made.curve(np.repeat(totals[:, None], 3, axis=1), t)
 
     near, far = curve(0.003), curve(0.03)
-    assert near.exponent().shape == far.exponent().shape == "curved"
+    assert near.exponent().bend < 1e-6
     assert (near.exponent().bent, far.exponent().bent) == (False, True)
     assert set(curves_table([near])["label"]) == {"$T^{0.50}$"}
-    for drawn, said in ((near, False), (far, True)):
-        text = plot_curves([drawn])[0, 0].figure._supxlabel.get_text()
-        assert ("no power law, by more than chance and 1%" in " ".join(text.split())) == said
     assert lines(near.exponent())[0] == "T^0.50"
     assert not any("no power law" in part for part in legend([near.exponent()]))
     assert any("no power law" in part for part in legend([far.exponent()]))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.arrays import Floats
-from onlinecal.growth.contrasts import ROUNDING
+from onlinecal.growth import ROUNDING
 
 
 @dataclass(frozen=True)
@@ -103,3 +103,12 @@ def ranks(values: Floats) -> Floats:
 
 def _same(a: float, b: float) -> bool:
     return bool(a == b or (np.isfinite(b - a) and abs(b - a) <= ROUNDING * max(abs(a), abs(b))))
+
+
+def simultaneous(statements: int, level: float = 0.95) -> float:
+    """The level of each of several intervals with which all of them hold together, however they depend (Bonferroni).
+
+    >>> round(simultaneous(10), 6)
+    0.995
+    """
+    return 1.0 - (1.0 - level) / max(statements, 1)
