@@ -17,12 +17,12 @@ from onlinecal.core.validation import is_whole
 from onlinecal.decisions.people import People
 from onlinecal.naming import STRATEGIES, as_strategy, foreign, kind_of, with_strategies
 from onlinecal.study.curves import Study
-from onlinecal.study.executors import Serial, executor_of
+from onlinecal.study.executors import executor_of, play_cells
 from onlinecal.study.gammas import KEEP
 from onlinecal.study.panel import Panel, listed
 from onlinecal.study.planning import Cell, Entry, plan
 from onlinecal.study.played import Origin
-from onlinecal.study.playing import play_cells
+from onlinecal.study.run import result
 from onlinecal.study.store import Store
 from onlinecal.sweeping import (
     Named,
@@ -165,9 +165,8 @@ def play(
     progress : bool, optional
         A bar on stderr. Default: where that is a terminal, for what takes over two seconds.
     jobs : int, optional
-        How many processes play; the numbers do not depend on it. What is over within a second is played by this one;
-        players must be such as `cloudpickle` can send. Default: this process alone, in which pairs that are made of
-        compiled steps take a thread for each core.
+        How many processes play; the numbers do not depend on it. Players must be such as `cloudpickle` can send.
+        Default: this process alone, in which pairs that are made of compiled steps take a thread for each core.
     scheduler : str, optional
         Address of a Dask scheduler, ``"tcp://host:port"``; its workers play.
 
@@ -215,15 +214,15 @@ def play(
             RuntimeWarning,
             stacklevel=2,
         )
-    executor = Serial() if jobs is None and scheduler is None else executor_of(jobs, scheduler)
+    executor = executor_of(jobs, scheduler)
     played = {}
     # Before the game, whatever becomes of a plug-in's source meanwhile.
     origins = [_origin(cell) for cell in cells]
     with executor, Progress(cells.work, shown=progress) as bar:
-        for cell, result in play_cells(cells, bar, executor):
-            if isinstance(result, OnlinecalError):
-                raise result
-            played[id(cell)] = result
+        for cell, found in play_cells(cells, bar, executor):
+            if isinstance(found, OnlinecalError):
+                raise found
+            played[id(cell)] = result(cell, found)
     return Study(
         tuple(replace(played[id(cell)], origin=origin) for cell, origin in zip(cells, origins, strict=True))
     )

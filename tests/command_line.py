@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from onlinecal.cli import main
-from onlinecal.study.executors import processes
+from onlinecal.study import executors
 
 
 class Said(NamedTuple):
@@ -38,7 +38,7 @@ def onlinecal(*arguments, cwd, rc=0, columns=120, encoding="utf-8", errors="stri
         patch.chdir(cwd)
         patch.setenv("COLUMNS", str(columns))
         patch.setenv("NO_COLOR", "1")
-        patch.setattr(processes, "ALONE", 60.0)  # what is compiled, or on a busy machine, begins none
+        patch.setattr(executors, "LONG", 10**9)  # small studies take one process
         patch.setattr(sys, "path", sys.path[:])
         patch.setattr(sys, "argv", ["onlinecal", *map(str, arguments)])
         for name in ("stdout", "stderr"):

@@ -11,38 +11,42 @@ import sys
 import time
 import warnings
 from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
-from functools import partial
 
-from onlinecal.study.executors.base import Executor, Lost, attempt
-from onlinecal.study.executors.kit import opened, packed
+from onlinecal.study.executors import Processes, play_unit
+from onlinecal.study.sending import packed
 
 
-class Disorderly(Executor):
+class Disorderly(Processes):
     """Plays units in a random order, and loses some first. All goes through bytes, as on the way elsewhere.
 
     `loses` says how often a unit is lost before it is played.
     """
 
     def __init__(self, seed=0, workers=3, loses=lambda unit: 0):
-        self.workers, self.remarks = workers, []
+        super().__init__(workers)
         self._random, self._loses, self.order = random.Random(seed), loses, []
+        self._held, self._lost, self._thread = [], Counter(), ThreadPoolExecutor(1)
 
-    def play(self, work):
-        kit, held, lost = packed(work.cells), [], Counter()
-        while True:
-            while len(held) < 2 * self.workers and (unit := work.following()) is not None:
-                held.append(unit)
-            if not held:
-                return
-            unit = held.pop(self._random.randrange(len(held)))
-            if lost[unit] < self._loses(unit):
-                lost[unit] += 1
-                yield [(unit, Lost("it was lost"))]
-            else:
-                self.order.append(unit)
-                cell = opened(*kit)[unit.cell]
-                yield [(unit, attempt(cell, unit, 1, partial(work.worked, unit)))]
+    def begin(self, cells):
+        self._blob = packed(cells)
+
+    def submit(self, unit):
+        self._held.append((unit, Future()))
+        _, future = self._held[-1]
+        self._thread.submit(self._play)
+        return future
+
+    def _play(self):
+        unit, future = self._held.pop(self._random.randrange(len(self._held)))
+        if self._lost[unit] < self._loses(unit):
+            self._lost[unit] += 1
+            future.set_exception(BrokenProcessPool("it was lost"))
+        else:
+            self.order.append(unit)
+            future.set_result(play_unit(self._blob, unit))
 
 
 def tables(path):
@@ -87,10 +91,10 @@ def _children(pid):
 
 
 def workers_of(pid):
-    """The processes that play for a process: forked from its server, elsewhere its own."""
-    begun = _children(pid)
-    forked = [own for server in begun if "forkserver" in command_of(server) for own in _children(server)]
-    return [own for own in begun if "spawn_main" in command_of(own)] + forked
+    """The processes that play for a process: those of loky, or of a nanny of Dask."""
+    return [
+        own for own in _children(pid) if "popen_loky" in command_of(own) or "spawn_main" in command_of(own)
+    ]
 
 
 def all_gone(pids, within=5.0):
@@ -123,11 +127,7 @@ measures = ["ece", "cdl"]
 natures = ["drift", "random_walk", "contrarian"]
 forecasters = [{ name = "own:Sleeps", label = "a", salt = 0.2 }, { name = "own:Sleeps", label = "b", salt = 0.7 }]
 """
-#: the command line, with processes from the beginning
-CODE = (
-    "import sys; from onlinecal.study.executors import processes; processes.ALONE = 0; "
-    "from onlinecal.cli import main; main()"
-)
+CODE = "from onlinecal.cli import main; main()"
 
 
 def filled(folder):

@@ -36,7 +36,7 @@ def run(
     horizon: list[int] | None = option("the same for T; several, for a game of each, by repeating it"),
     dry_run: bool = flag("play nothing: how many cells, which loops, about how long and large", "--dry-run"),
     jobs: int | None = option(
-        "how many cores; default all, but for what takes some seconds only this process", "--jobs", "-j"
+        "how many processes; default all cores, by threads but for much plain Python", "--jobs", "-j"
     ),
     scheduler: str | None = option(
         "of a Dask cluster that plays, such as tcp://host:8786", "--scheduler", metavar="ADDRESS"
@@ -51,7 +51,7 @@ def run(
     from onlinecal.report.totals import totals
     from onlinecal.scenario import load
     from onlinecal.study.curves import Study
-    from onlinecal.study.executors import executor_of
+    from onlinecal.study.executors import all_cores, executor_of
     from onlinecal.study.session import Session
 
     executor = executor_of(jobs, scheduler)
@@ -63,6 +63,8 @@ def run(
 
         print_outlook(loaded.cells, path, resume=resume, as_json=as_json)
         return
+    if jobs is None and scheduler is None:
+        executor = all_cores(loaded.cells)
     given = {"--jobs": jobs, "--scheduler": scheduler}
     more = [word for name, value in given.items() if value is not None for word in (name, str(value))]
     command = [str(scenario), *loaded.options.split(), *more, *(["--json"] if as_json else [])]
@@ -80,8 +82,6 @@ def run(
             print(f"note: {remark}", file=sys.stderr)
         try:
             failed = session.play(executor)
-            for remark in executor.remarks:
-                print(f"note: {remark}", file=sys.stderr)
         except KeyboardInterrupt:
             done = f"{session.finished} of {len(loaded.cells)} cells are finished and kept in {path}"
             print(f"stopped: {done}; go on with: {session.go_on}", file=sys.stderr)

@@ -199,8 +199,6 @@ def sources(thing: Any) -> dict[str, str]:
     An installed package has one digest, of all its files.
     """
     first: str = thing.__name__ if inspect.ismodule(thing) else thing.__module__
-    if (known := SENT.get((first, getattr(thing, "__qualname__", "")))) is not None:
-        return dict(known)
     file, top = _file(first), first.partition(".")[0]
     if file is None:
         try:
@@ -249,8 +247,6 @@ def _stamps(files: dict[str, Path]) -> list[tuple[int, int]]:
     return [(0, 0) if each is None else (each.st_mtime_ns, each.st_size) for each in known]
 
 
-#: (module, name) → `sources`, where another process has read them: here their files may not lie, or differ
-SENT: dict[tuple[str, str], dict[str, str]] = {}
 
 
 def of_python(module: str) -> bool:

@@ -146,9 +146,11 @@ def _shown(value: Any) -> str:
 def _text(value: Any) -> str:
     """A parameter in a key."""
     if isinstance(value, Maker | Copier):
-        origin = value.origin if callable(value.origin) else type(value.origin)
-        given = ", ".join(f"{key}={_text(each)}" for key, each in sorted(value.given.items()))
-        return f"{origin.__module__}:{origin.__qualname__}({given})"
+        if "key" not in vars(value):  # kept with it: where it is sent to, its files may not lie, or differ
+            origin = value.origin if callable(value.origin) else type(value.origin)
+            given = ", ".join(f"{key}={_text(each)}" for key, each in sorted(value.given.items()))
+            vars(value)["key"] = f"{origin.__module__}:{origin.__qualname__}({given})"
+        return str(vars(value)["key"])
     if dataclasses.is_dataclass(value):
         return strategy_key(value)
     if callable(value):

@@ -102,12 +102,11 @@ def _in_memory(source: str, asked: Asked, settings: Settings) -> Report:
 
 
 def _of_cluster(source: str, asked: Asked, size: int | None, address: str) -> "Sums":
-    from onlinecal.study.executors.cluster import Cluster
+    from onlinecal.study.executors import Cluster
 
     path = str(local(source).absolute())
-    with Cluster(address, after="measure it again") as cluster:
-        found: Sums = cluster.merged(partial(_sums, path, asked, size), places_of(path, size), merged_sums)
-    return found
+    with Cluster(address) as cluster, cluster.client.get_executor(pure=False) as pool:
+        return merged_sums(list(pool.map(partial(_sums, path, asked, size), places_of(path, size))))
 
 
 def places_of(path: str, size: int | None) -> list[tuple[int, int]]:

@@ -109,7 +109,14 @@ def play_batch(
     """
     began = time.perf_counter()
     with _SINGLE:
-        batch = _played(cell, runs, progress, threads)
+        game = begin(cell, runs, threads=threads)
+        told = None if progress is None else (lambda rounds: progress(rounds * len(runs)))
+        reading = _Reading(cell, game, runs)
+        for t in cell.times:
+            for until in _stretches(game, t, told is not None):
+                game.advance(until, told)
+            reading.take(t)
+        batch = reading.batch()
     return batch._replace(seconds=time.perf_counter() - began)
 
 
@@ -154,49 +161,63 @@ def begin(
     return Game(*players, schedule=schedule or cell.schedule, threads=threads, **told)
 
 
-def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, threads: int) -> Batch:
-    game = begin(cell, runs, threads=threads)
-    streams = [None, *range(len(cell.nature.strategy.streams))]
-    own = len(cell.panel.columns)
-    totals = np.zeros((len(cell.times), len(runs), own * len(streams)))
-    people, open = [Accounts(part, cell.people.each) for part in game.parts], []
-    # Made once: of many decision makers they are large.
-    accounts = np.empty((len(ENTRIES), len(cell.times), len(cell.people.each), len(runs)))
-    certified: dict[str, list[Any]] = {}
-    told = None if progress is None else (lambda rounds: progress(rounds * len(runs)))
-    packer = Packer(cell.keep, len(runs), len(streams))
-    packer.free = game.parts[0].history.grid is None
-    for i, t in enumerate(cell.times):
-        _advance(game, t, told)
-        open.append(game.asked - game.resolved)
-        for place, stream in enumerate(streams):
+class _Reading:
+    """All that is read of a game at its checkpoints."""
+
+    def __init__(self, cell: Cell, game: Game | Simulation, runs: range) -> None:
+        self._cell, self._game, self._runs, self._at = cell, game, runs, 0
+        self._streams = [None, *range(len(cell.nature.strategy.streams))]
+        self._totals = np.zeros((len(cell.times), len(runs), len(cell.panel.columns) * len(self._streams)))
+        self._people = [Accounts(part, cell.people.each) for part in game.parts]
+        # Made once: of many decision makers they are large.
+        self._accounts = np.empty((len(ENTRIES), len(cell.times), len(cell.people.each), len(runs)))
+        self._open: list[int] = []
+        self._certified: dict[str, list[Any]] = {}
+        self._packer = Packer(cell.keep, len(runs), len(self._streams))
+        self._packer.free = game.parts[0].history.grid is None
+
+    def take(self, t: int) -> None:
+        """Reads what there is after round t."""
+        cell, game, own = self._cell, self._game, len(self._cell.panel.columns)
+        self._open.append(game.asked - game.resolved)
+        for place, stream in enumerate(self._streams):
             # Where no outcome is known yet, totals are the empty sum.
             for first, sets, rounds in levels(game, stream):
-                packer.take(place, first, sets)
-                which = partial(_which, cell, t, runs[first])
+                self._packer.take(place, first, sets)
+                which = partial(_which, cell, t, self._runs[first])
                 columns = slice(place * own, (place + 1) * own)
-                totals[i, first : first + len(sets), columns] = cell.panel.read_each(sets, rounds, which)
-        packer.end()
+                read = cell.panel.read_each(sets, rounds, which)
+                self._totals[self._at, first : first + len(sets), columns] = read
+        self._packer.end()
         if cell.people.groups:
-            accounts[:, i] = np.moveaxis(np.concatenate([each.read() for each in people], axis=1), 2, 0)
+            read = np.concatenate([each.read() for each in self._people], axis=1)
+            self._accounts[:, self._at] = np.moveaxis(read, 2, 0)
         said = [part.certificates() for part in game.parts]
         for name, values in said[0].items():
             every = values if len(said) == 1 else np.concatenate([each[name] for each in said])
-            certified.setdefault(name, []).append(every)
-    read = {column: totals[:, :, j] for j, column in enumerate(cell.columns)} | {
-        Column("certificate", name): _certificate(cell, runs, name, values)
-        for name, values in certified.items()
-    }
-    gammas = {runs[0] + i: packed for i, packed in enumerate(packer.packed())}
-    loop = "simpy" if cell.in_world else "compiled" if game.compiled else "python"
-    joined = None
-    if everybody := cell.people.each:
-        labels, tasks, responses = zip(*((t.label, t.task.name, t.response) for t in everybody), strict=True)
-        join, leave = (np.array([getattr(t, name) for t in everybody]) for name in ("join", "leave"))
-        cdl = np.concatenate([each.cdl() for each in people], axis=1)
-        joined = Joined(labels, tasks, responses, join, leave, dict(zip(ENTRIES, accounts, strict=True)), cdl)
-    opened = () if cell.immediate else tuple(open)
-    return Batch(runs[0], np.array(cell.times), read, loop, opened, people=joined, gammas=gammas)
+            self._certified.setdefault(name, []).append(every)
+        self._at += 1
+
+    def batch(self) -> Batch:
+        """All that was read."""
+        cell, runs = self._cell, self._runs
+        read = {column: self._totals[:, :, j] for j, column in enumerate(cell.columns)} | {
+            Column("certificate", name): _certificate(cell, runs, name, values)
+            for name, values in self._certified.items()
+        }
+        gammas = {runs[0] + i: packed for i, packed in enumerate(self._packer.packed())}
+        loop = "simpy" if cell.in_world else "compiled" if self._game.compiled else "python"
+        joined = None
+        if everybody := cell.people.each:
+            labels, tasks, responses = zip(
+                *((t.label, t.task.name, t.response) for t in everybody), strict=True
+            )
+            join, leave = (np.array([getattr(t, name) for t in everybody]) for name in ("join", "leave"))
+            cdl = np.concatenate([each.cdl() for each in self._people], axis=1)
+            entries = dict(zip(ENTRIES, self._accounts, strict=True))
+            joined = Joined(labels, tasks, responses, join, leave, entries, cdl)
+        opened = () if cell.immediate else tuple(self._open)
+        return Batch(runs[0], np.array(cell.times), read, loop, opened, people=joined, gammas=gammas)
 
 
 def _which(cell: Cell, t: int, first: int, place: int) -> str:
@@ -216,17 +237,15 @@ def levels(
         begins += len(part.runs)
 
 
-def _advance(game: Game | Simulation, until: int, told: Callable[[int], None] | None) -> None:
-    """Plays on, in stretches that take no more than some tenths of a second: plug-ins may be slow."""
-    if game.compiled or told is None:
-        game.advance(until, told)
-        return
+def _stretches(game: Game | Simulation, until: int, told: bool) -> Iterator[int]:
+    """Rounds up to which to play next: progress is told between them, and plug-ins may be slow."""
     rounds = 16
-    while game.asked < until:
+    while told and not game.compiled and game.asked + rounds < until:
         began = time.perf_counter()
-        game.advance(min(until, game.asked + rounds), told)
+        yield game.asked + rounds
         took = time.perf_counter() - began
         rounds = int(rounds * max(1.0, min(8.0, STRETCH / max(took, 1e-6))))
+    yield until
 
 
 def _certificate(cell: Cell, runs: range, name: str, values: list[Any]) -> Any:

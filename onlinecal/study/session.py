@@ -16,12 +16,10 @@ from onlinecal.core.progress import Progress
 from onlinecal.core.words import number_of
 from onlinecal.study.again import Task, tasks
 from onlinecal.study.entries import Planned
-from onlinecal.study.executors import Executor, Serial
-from onlinecal.study.executors.base import fault
+from onlinecal.study.executors import Executor, Serial, fault, play_cells
 from onlinecal.study.lock import writing
 from onlinecal.study.planning import Cell, Plan
 from onlinecal.study.played import Batch, Results
-from onlinecal.study.playing import play_groups
 from onlinecal.study.run import planned
 from onlinecal.study.store import Store
 
@@ -194,18 +192,16 @@ class Session:
             self._store.fail(key, str(why))
         left, batches = Counter(keys.values()), defaultdict[str, list[Batch]](list)
         with Progress(sum(cell.work for cell in rest)) as progress:
-            for group in play_groups(rest, progress, executor or Serial()):
-                with self._store.transaction():
-                    for part, found in group:
-                        key = keys[id(part)]
-                        if isinstance(found, OnlinecalError):
-                            if key not in failed:
-                                self._store.fail(key, str(found))
-                                failed[key] = found
-                            continue
-                        batches[key].append(found)
-                        if len(batches[key]) == left[key]:
-                            self._put(self._cells[key], batches.pop(key))
+            for part, found in play_cells(rest, progress, executor or Serial()):
+                key = keys[id(part)]
+                if isinstance(found, OnlinecalError):
+                    if key not in failed:
+                        self._store.fail(key, str(found))
+                        failed[key] = found
+                    continue
+                batches[key].append(found)
+                if len(batches[key]) == left[key]:
+                    self._put(self._cells[key], batches.pop(key))
         if not failed:
             self._store.forget((before | self._store.failures().keys()) - self._cells.keys())
             self._store.forget_replaced()

@@ -47,7 +47,7 @@ def test_a_scenario_goes_on_with_what_was_saved(tmp_path, monkeypatch):
         {"horizon": [50, 100], "runs": 3, "seed": 1, "measures": ["ece"]},
     )
     oc.play([F.ForecastHedging(), F.AlmostOneStepAhead()], natures, **options).save(tmp_path / "a.db")
-    monkeypatch.setattr("onlinecal.study.executors.base.play_batch", lambda *_, **__: pytest.fail("played"))
+    monkeypatch.setattr("onlinecal.study.executors.play_batch", lambda *_, **__: pytest.fail("played"))
     assert resumed(tmp_path / "a.db", cells()) == ([], set())
 
 

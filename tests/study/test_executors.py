@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,14 +21,11 @@ from onlinecal.core.progress import Progress
 from onlinecal.decisions.people import People
 from onlinecal.scenario import load
 from onlinecal.schedules import Constant, Schedule
-from onlinecal.study import Entry, Played, plan, play_batch, play_cells, playing
-from onlinecal.study.executors import Serial, executor_of, most_jobs, processes
-from onlinecal.study.executors.base import fault, seconds, units
-from onlinecal.study.executors.kit import packed, unfit, versions
-from onlinecal.study.executors.processes import Processes
+from onlinecal.study import Batch, Entry, executors, plan, play_batch, play_cells
+from onlinecal.study.executors import Processes, Serial, all_cores, executor_of, fault, most_jobs, units
 from onlinecal.study.panel import Panel
-from onlinecal.study.playing import AGAIN
-from tests.executors import Disorderly, all_gone, tables
+from onlinecal.study.sending import opened, packed, versions
+from tests.executors import Disorderly, all_gone, tables, workers_of
 from tests.results import F, N, cells, session
 
 PANEL, ECE = Panel.of(["ece", "cdl"], ["umbrella"]), Panel.of(["ece"])
@@ -76,22 +72,21 @@ def into(path, planned, executor):
 # ---------------------------------------------------------------- units
 
 
-def test_units_have_every_run_once_and_the_shortest_come_first_and_then_the_longest():
+def test_units_have_every_run_once_and_the_longest_come_first():
     planned = list(cells(horizons=(100, 10**6, 10**7), runs=40))
     planned[0] = replace(planned[0], first=7)
     for workers in (1, 2, 5, 1000):
-        cut = list(units(planned, workers))
+        cut = units(planned, workers)
         for place, cell in enumerate(planned):
             runs = [run for unit in cut if unit.cell == place for run in range(unit.first, unit.last)]
             assert sorted(runs) == list(range(cell.first, cell.runs))
-    two = list(units(planned, 2))
-    long = [seconds(planned[unit.cell]) for unit in two]
-    assert [planned[unit.cell].horizon for unit in two[:4]] == [100] * 4
-    assert long[4:] == sorted(long[4:], reverse=True)
-    assert [unit.cell for unit in units(planned, 1)] == sorted(unit.cell for unit in units(planned, 1))
+    assert [unit.cell for unit in units(planned)] == sorted(unit.cell for unit in units(planned))
+    two = units(planned, 2)
+    work = [planned[unit.cell].work for unit in two]
+    assert work == sorted(work, reverse=True)
     # No unit takes more than its share, where runs can be parted.
-    parts = [seconds(replace(planned[u.cell], first=u.first, runs=u.last)) for u in two]
-    assert max(parts) <= 1.01 * sum(map(seconds, planned)) / 8
+    parts = [replace(planned[u.cell], first=u.first, runs=u.last).work for u in two]
+    assert max(parts) <= 1.01 * sum(cell.work for cell in planned) / 8
 
 
 # ---------------------------------------------------------------- the same numbers
@@ -108,7 +103,7 @@ def alone(tmp_path_factory):
 def test_the_order_in_which_units_are_finished_makes_no_difference(tmp_path, seed, monkeypatch, alone):
     """Cells are cut; half of the runs are played first, and then the rest of which some units are lost."""
     monkeypatch.setattr("onlinecal.study.run.BATCH", 3)
-    executor = Disorderly(seed=seed, loses=lambda unit: (unit.cell + unit.first) % (AGAIN + 1))
+    executor = Disorderly(seed=seed, loses=lambda unit: (unit.cell + unit.first) % (Processes.again + 1))
     into(tmp_path / "a.db", rich(runs=4), Disorderly(seed=seed))
     with session(tmp_path / "a.db", rich(), resume=True) as opened:
         assert opened.play(executor) == []
@@ -116,41 +111,9 @@ def test_the_order_in_which_units_are_finished_makes_no_difference(tmp_path, see
     assert tables(tmp_path / "a.db") == alone
 
 
-@pytest.mark.parametrize("here", [1e-9, 0.0], ids=["begun here and taken over by others", "by others"])
-def test_processes_play_the_same(tmp_path, monkeypatch, here, alone):
-    played = []
-
-    class Awaited(processes._Worker):
-        def __init__(self, *kit):
-            super().__init__(*kit)
-            self.pipe.poll(60.0)  # it is ready when it is first looked at
-
-        def play(self, unit):
-            played.append(unit)
-            super().play(unit)
-
-    monkeypatch.setattr(processes, "WORTH", -1.0)
-    monkeypatch.setattr(processes, "_Worker", Awaited)
-    assert into(tmp_path / "two.db", rich(), Processes(2, alone=here)) == (alone, [])
-    assert played
-
-
-def test_this_process_plays_on_while_the_others_are_not_ready(tmp_path, monkeypatch, alone):
-    begun, ended = [], []
-
-    class Slow:
-        def __init__(self, name, blob):
-            begun.append(self)
-            self.pipe = SimpleNamespace(poll=lambda: False)
-
-        def end(self):
-            ended.append(self)
-
-    monkeypatch.setattr(processes, "WORTH", -1.0)
-    monkeypatch.setattr(processes, "_Worker", Slow)
-    assert into(tmp_path / "here.db", rich(), Processes(2, alone=1e-9)) == (alone, [])
-    assert len(begun) == 2
-    assert ended == begun[::-1]
+@pytest.mark.slow
+def test_processes_play_the_same(tmp_path, alone):
+    assert into(tmp_path / "two.db", rich(), Processes(2)) == (alone, [])
 
 
 def test_sums_do_not_depend_on_how_many_threads_linear_algebra_has():
@@ -207,7 +170,7 @@ def test_linear_algebra_has_one_thread_until_all_cells_of_a_process_are_played()
 @pytest.mark.parametrize(
     "executor",
     [Serial, lambda: Disorderly(loses=lambda unit: 2),
-     pytest.param(lambda: Processes(2, alone=0), marks=pytest.mark.slow)],
+     pytest.param(lambda: Processes(2), marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_progress_counts_every_run_round_once(executor):
     planned, progress = cells(), Progress(1, shown=False)
@@ -233,26 +196,30 @@ class Deadly:
         pass
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_is_replaced_and_its_units_are_played_again(tmp_path, monkeypatch):
-    """One forecaster dies once, and is played again; one always dies, and takes no other with it."""
-    monkeypatch.setattr(playing, "AGAIN", 1)
+    """One forecaster dies once, and is played again; one always dies, and takes no other with it, nor this process."""
+    monkeypatch.setattr(Processes, "again", 1)
     folders = [tmp_path / "once", tmp_path / "always"]
     for folder in folders:
         folder.mkdir()
     dying = [made(Deadly, {"folder": str(f), "always": f.name == "always"}) for f in folders]
-    found = results(small([*dying, made(Mean)], (20,), 2), Processes(2, alone=0))
-    (dead,) = [r for r in found if isinstance(r, WorkerError)]
+    planned = small([*dying, made(Mean)], (20,), 2)
+    found = dict(play_cells(planned, Progress(1), Processes(2)))
+    dead = found.pop(next(cell for cell in planned if "always" in cell.forecaster.label))
     assert str(dead).startswith(
-        "its worker was gone 2 times (it was killed by SIGKILL, perhaps for want of memory)"
+        "its worker died 2 times (it was killed by SIGKILL, perhaps for want of memory)"
     )
-    assert sorted(r.forecaster.split()[0] for r in found if r is not dead) == ["Deadly", "Mean"]
-    assert [(f / "20").read_text() for f in folders] == ["x", "xx"]
+    assert [type(batch) for batch in found.values()] == [Batch, Batch]
+    # It may have been beside the other one when that died.
+    assert (folders[0] / "20").read_text() == "x"
+    assert (folders[1] / "20").read_text() == "xx"
 
 
 class Forking(Mean):
-    """Begins a process that stays, with all that is open; and ends its own."""
+    """Begins a process that stays, with all that is open."""
 
-    def __init__(self, horizon, folder, dies, home):
+    def __init__(self, horizon, folder, home):
         super().__init__()
         if os.getpid() == home:  # where it is only looked at
             return
@@ -262,38 +229,14 @@ class Forking(Mean):
             os._exit(0)
         with open(os.path.join(folder, "children"), "a") as file:
             file.write(f"{child}\n")
-        if dies:
-            os.kill(os.getpid(), 9)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
-@pytest.mark.parametrize("dies", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_processes_that_players_have_begun_end_with_their_worker(tmp_path, dies):
-    who = [made(Forking, {"folder": str(tmp_path), "dies": dies, "home": os.getpid()})]
-    began = time.monotonic()
-    (found,) = results(small(who), Processes(2, alone=0))
-    assert time.monotonic() - began < 55.0  # none is waited for
-    if dies:
-        assert str(found).startswith(f"its worker was gone {AGAIN + 1} times (it was killed by SIGKILL")
-    else:
-        assert isinstance(found, Played)
-    children = list(map(int, (tmp_path / "children").read_text().split()))
-    assert len(children) == (AGAIN + 1 if dies else 1)
-    all_gone(children, 10.0)
-
-
-class Forked(Mean):
-    def forecast(self):
-        raise ValueError(f"{'onlinecal.study.executors.server' in sys.modules} {os.environ.get('MINE')}")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="they are spawned there")
-def test_processes_are_forked_from_one_that_has_imported_the_package(monkeypatch):
-    """The server would pass over a module that is not there; and it may be older than the environment."""
-    for value in ("once", "twice"):
-        monkeypatch.setenv("MINE", value)
-        (found,) = results(small([made(Forked)]), Processes(2, alone=0))
-        assert f"ValueError: True {value}" in str(found)
+@pytest.mark.slow
+def test_processes_that_players_have_begun_end_with_their_worker(tmp_path):
+    (found,) = results(small([made(Forking, {"folder": str(tmp_path), "home": os.getpid()})]), Processes(2))
+    assert isinstance(found, Batch)
+    (child,) = map(int, (tmp_path / "children").read_text().split())
+    all_gone([child], 10.0)
 
 
 class Broken(Mean):
@@ -301,18 +244,23 @@ class Broken(Mean):
         raise ValueError("boom")
 
 
+@pytest.mark.slow
 def test_errors_come_back_as_what_they_are_and_a_study_in_order():
     said = r"'Broken' failed in round 1, run 0: ValueError: boom \(.*test_executors"
-    for jobs in (None, 2):
-        with pytest.raises(InvalidForecast, match=said):
-            oc.play(Broken, "drift", horizon=90, runs=2, jobs=jobs)
-    (elsewhere,) = results(small([made(Broken)]), Processes(2, alone=0))
-    assert isinstance(elsewhere, InvalidForecast)
-    assert re.search(said, str(elsewhere))
-    assert isinstance(fault(KeyError("x")), CellError)
+    with pytest.raises(InvalidForecast, match=said):
+        oc.play(Broken, "drift", horizon=90, runs=2, jobs=2)
     asked = {"horizon": [30, 60, 90], "runs": 3, "measures": ["ece"]}
     who = [Mean, F.ForecastHedging()], N.Drift()
     assert oc.play(*who, **asked, jobs=2).cells == oc.play(*who, **asked).cells
+
+
+def test_errors_are_those_of_this_process_in_others():
+    said = r"'Broken' failed in round 1, run 0: ValueError: boom \(.*test_executors"
+    for executor in (Serial(), Disorderly()):
+        (found,) = results(small([made(Broken)]), executor)
+        assert isinstance(found, InvalidForecast)
+        assert re.search(said, str(found))
+    assert isinstance(fault(KeyError("x")), CellError)
 
 
 class Slow(Mean):
@@ -326,17 +274,12 @@ class Slow(Mean):
 
 @pytest.mark.slow
 def test_a_study_that_is_stopped_leaves_no_process():
-    executor = Processes(2, alone=0)
-    playing = play_cells(small([made(Slow)], (20, 22, 24, 26), 3), Progress(1), executor)
+    playing = play_cells(small([made(Slow)], (20, 22, 24, 26), 3), Progress(1), Processes(2))
     next(playing)
-    pids = [worker._process.pid for worker in executor._team]
+    pids = workers_of(os.getpid())
     assert len(pids) == 2
-    began = time.monotonic()
     playing.close()
-    assert time.monotonic() - began < 2.0
-    for pid in pids:
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
+    all_gone(pids)
 
 
 # ---------------------------------------------------------------- who is asked
@@ -349,18 +292,23 @@ def test_jobs_out_of_range_are_refused(jobs):
         executor_of(jobs)
 
 
-def test_what_is_small_begins_no_process(monkeypatch):
-    assert isinstance(executor_of(1), Serial)
-    assert executor_of(1).threads == 1
-    monkeypatch.setattr(processes, "_Worker", None)
-    monkeypatch.setattr(processes, "ALONE", 20.0)  # the machine may be busy
-    assert len(oc.play("forecast_hedging", "drift", horizon=[100, 1000], runs=4, jobs=4).cells) == 2
+def test_without_jobs_only_much_plain_python_takes_processes(monkeypatch):
+    assert (executor_of(1).threads, type(executor_of())) == (1, Serial)
+    monkeypatch.setattr(executors, "cores", lambda: 2)
+    steps, plain = cells((10**6,), 2), small([made(Mean)], (10**6,), 2)
+    assert [type(all_cores(planned)) for planned in (steps, small([made(Mean)]), plain)] == [
+        Serial,
+        Serial,
+        Processes,
+    ]
+    assert isinstance(all_cores(small([made(closes())], (10**6,), 2)), Serial)
 
 
 # ---------------------------------------------------------------- what is sent
 
 
-def test_what_cannot_be_sent_is_played_here_or_refused():
+def closes():
+    """A class that cannot be sent."""
     held = (i for i in range(3))
 
     class Closes(Mean):
@@ -368,35 +316,33 @@ def test_what_cannot_be_sent_is_played_here_or_refused():
             super().__init__()
             assert held is not None
 
-    planned = small([made(Closes)])
-    with pytest.raises(
-        InvalidParameter, match=r"'Closes' cannot be sent to other processes: TypeError: .*generator"
-    ):
-        results(planned, Processes(2, alone=0))
-    executor = Processes(2, asked=False, alone=0)
-    assert len(results(planned, executor)) == 1
-    assert executor.remarks[0].startswith("played by this process alone: 'Closes' cannot be sent")
+    return Closes
+
+
+def test_what_cannot_be_sent_is_refused():
+    said = r"'Closes' cannot be sent to other processes: TypeError: .*generator"
+    with pytest.raises(InvalidParameter, match=said):
+        results(small([made(closes())]), Processes(2))
 
 
 def test_a_worker_with_other_versions_is_refused_by_name(monkeypatch):
-    ours = versions()
-    assert set(ours) == {"python", "onlinecal", "numpy", "numba", "scipy", "source of onlinecal"}
+    ours, blob = versions(), packed(cells())
+    assert set(ours) == {"Python", "onlinecal", "numpy", "numba", "scipy", "the source of onlinecal"}
     for name in ours:
-        said = unfit({**ours, name: "0.0"}, ours)
-        assert said.startswith("onlinecal" if "source" in name else f"{name} 0.0, here it is {ours[name]}")
-    assert unfit(ours, ours) == ""
-    monkeypatch.setattr("onlinecal.study.executors.kit.versions", lambda: {**ours, "numpy": "0.1"})
-    said = f"a worker has numpy {np.__version__}, here it is 0.1; install the same"
-    with pytest.raises(WorkerError, match=said):
-        results(cells(), Processes(1, alone=0))
+        monkeypatch.setattr("onlinecal.study.sending.versions", lambda name=name: {**ours, name: "0.1"})
+        opened.cache_clear()
+        with pytest.raises(
+            WorkerError, match=f"a worker has {name} 0.1, and not {ours[name]}; install the same"
+        ):
+            opened(blob)
 
 
 PLAYS = """
 import pickle, sys
-from onlinecal.study.executors.kit import opened
+from onlinecal.study.sending import opened
 from onlinecal.study import play_batch
-kit, units = pickle.load(open(sys.argv[1], "rb"))
-cells = opened(*kit)
+blob, units = pickle.load(open(sys.argv[1], "rb"))
+cells = opened(blob)
 batches = [play_batch(cells[unit.cell], range(unit.first, unit.last)) for unit in units]
 pickle.dump(batches, open(sys.argv[2], "wb"))
 """
@@ -430,11 +376,11 @@ def test_plug_ins_are_sent_with_their_text(tmp_path, monkeypatch):
     own = list(load(tmp_path / "s.toml").cells)
     given = made(sys.modules[f"{mark}_own"].Own, {"rate": sys.modules[f"{mark}.deep"].Rate(0.125)})
     planned = own + list(cells(forecasters=[(given, "given")], natures=[N.Bernoulli(0.5)]))
-    kit, cut = packed(planned), list(units(planned, 2))
+    blob, cut = packed(planned), units(planned, 2)
     here = [play_batch(planned[unit.cell], range(unit.first, unit.last)) for unit in cut]
     for file in sorted(tmp_path.rglob("*.py")):
         file.unlink()
-    (tmp_path / "in").write_bytes(pickle.dumps((kit, cut)))
+    (tmp_path / "in").write_bytes(pickle.dumps((blob, cut)))
     # The file that lies there under the name is not played.
     (tmp_path / f"{mark}_late.py").write_text("HIGH = 0.9\n")
     subprocess.run([sys.executable, "-c", PLAYS, "in", "out"], cwd=tmp_path, check=True)
@@ -482,18 +428,16 @@ def test_machine_code_that_is_kept_of_a_module_that_is_not_found(tmp_path, monke
     monkeypatch.syspath_prepend(tmp_path)
     own = importlib.import_module(mark)
     planned = small([own.Smoothing(), made(own.Follows)])
-    kit, cut = packed(planned), list(units(planned, 1))
+    blob, cut = packed(planned), units(planned)
     here = [play_batch(planned[unit.cell], range(unit.first, unit.last)) for unit in cut]
     (elsewhere := tmp_path / "elsewhere").mkdir()
-    (elsewhere / "in").write_bytes(pickle.dumps((kit, cut)))
+    (elsewhere / "in").write_bytes(pickle.dumps((blob, cut)))
     subprocess.run([sys.executable, "-c", PLAYS, "in", "out"], cwd=elsewhere, check=True)
     for a, b in zip(here, pickle.loads((elsewhere / "out").read_bytes()), strict=True):
         assert all((a.totals[column] == b.totals[column]).all() for column in a.totals)
 
 
 SCRIPT = f"""
-from onlinecal.study.executors import processes
-processes.ALONE = 0
 {STEPS}
 class Plain:
     def forecast(self): return FORECAST

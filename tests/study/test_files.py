@@ -19,7 +19,6 @@ from onlinecal.study.database import FORMAT, Database, format_of
 from onlinecal.study.entries import checksum
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
-from tests.executors import Disorderly
 from tests.results import F, N, cells, change, equal, played, read, refused, resumed, session, study
 
 NUMBERS = "something else has changed or deleted numbers of 'forecast hedging' against 'drift' at T = 50; "
@@ -297,20 +296,6 @@ def test_a_change_that_fails_is_taken_back_and_readers_see_none_of_it(results, w
 
 
 # ---------------------------------------------------------------- many cells
-
-
-class Together(Disorderly):
-    def play(self, work):
-        yield [event for group in super().play(work) for event in group]
-
-
-def test_what_is_finished_together_is_put_away_together(tmp_path, whole):
-    statements = []
-    with session(tmp_path / "a.db", cells()) as opened:
-        opened._store._connection.set_trace_callback(statements.append)
-        opened.play(Together(workers=3))
-    assert statements.count("COMMIT") <= 4
-    assert read(tmp_path / "a.db").cells == whole.cells
 
 
 def test_a_finished_study_is_resumed_without_a_look_at_each_cell_alone(tmp_path, monkeypatch):

@@ -9,8 +9,7 @@ import time
 import pytest
 
 from onlinecal.scenario import load
-from onlinecal.study.executors.processes import Processes
-from onlinecal.study.playing import AGAIN
+from onlinecal.study.executors import Processes
 from onlinecal.study.session import Session
 from onlinecal.study.status import Status
 from tests.executors import all_gone, begin, ended, tables, wait_for, workers_of
@@ -69,24 +68,23 @@ def test_workers_are_killed_again_and_again(folder, alone, seed):
     """As often as a unit is played again: whichever they play, none is given up."""
     random.seed(seed)
     planned, path, killed = load(folder / "s.toml"), folder / "killed.db", []
-    executor, slow = Processes(2, alone=0), folder / "slow"
+    slow, pid = folder / "slow", os.getpid()
     # However long a new worker takes to begin, the study is not over before.
     slow.touch()
 
     def kill():
-        while len(killed) < AGAIN and slow.exists():
+        while len(killed) < Processes.again and slow.exists():
             time.sleep(random.uniform(0.0, 0.3))
-            busy = [w for w in list(executor._team) if w.ready and w.unit and w not in killed]
-            if busy:
+            if busy := [worker for worker in workers_of(pid) if worker not in killed]:
                 killed.append(random.choice(busy))
-                os.kill(killed[-1]._process.pid, signal.SIGKILL)
+                os.kill(killed[-1], signal.SIGKILL)
         slow.unlink(missing_ok=True)
 
     thread = threading.Thread(target=kill, daemon=True)
-    with executor, Session.open(planned.cells, planned.meta, path) as opened:
+    with Session.open(planned.cells, planned.meta, path) as opened:
         thread.start()
-        assert opened.play(executor) == []
+        assert opened.play(Processes(2)) == []
     slow.unlink(missing_ok=True)
     thread.join()
-    assert len(killed) == AGAIN, "the study was over before"
+    assert len(killed) == Processes.again, "the study was over before"
     assert tables(path) == alone

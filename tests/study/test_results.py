@@ -32,7 +32,7 @@ def interrupted(path, planned, monkeypatch, count, **options):
         return play_batch(cell, *args, **kwargs)
 
     with monkeypatch.context() as patch:
-        patch.setattr("onlinecal.study.executors.base.play_batch", stop)
+        patch.setattr("onlinecal.study.executors.play_batch", stop)
         with session(path, planned, **options) as opened, pytest.raises(KeyboardInterrupt):
             opened.play()
 

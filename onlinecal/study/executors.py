@@ -1,0 +1,466 @@
+"""Plays cells: in this process, in processes beside it (loky), or on a Dask cluster.
+
+The numbers do not depend on which, nor on the order in which units are finished.
+"""
+
+import logging
+import math
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from asyncio import CancelledError
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple, Self, cast
+
+from onlinecal.core import errors
+from onlinecal.core.errors import (
+    CellError,
+    InvalidParameter,
+    OnlinecalError,
+    WorkerError,
+    failure,
+    lacking,
+    user_lines,
+)
+from onlinecal.core.memory import cores
+from onlinecal.core.progress import Progress
+from onlinecal.core.validation import is_whole
+from onlinecal.core.words import number_of
+from onlinecal.study.planning import Cell
+from onlinecal.study.played import Batch, together
+from onlinecal.study.run import batch_size, play_batch
+
+#: rough seconds of a run-round, compiled and in plain Python; below which a unit is not cut; units for each worker
+COMPILED, PYTHON, LEAST, EACH = 5e-8, 1e-6, 0.1, 4
+#: run-rounds in plain Python from which all cores are taken where no number of them is asked for
+LONG = 10**6
+#: seconds in which a scheduler has to answer; without it, or without any worker, after which a study is given up
+PATIENCE, GONE = 10.0, 60.0
+
+
+class Unit(NamedTuple):
+    """Runs `first` up to, not including, `last` of the cell at a place among the cells."""
+
+    cell: int
+    first: int
+    last: int
+
+
+class Serial:
+    """Plays in this process; the compiled loop with a thread for each core, by default."""
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = cores() if threads is None else threads
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+
+class Processes:
+    """Plays in processes of this machine, each with one thread; after one has died, in new ones."""
+
+    #: how often a unit whose worker died is played again
+    again = 3
+
+    def __init__(self, workers: int) -> None:
+        self.workers = self.beside = workers
+        self._blob, self._pool = b"", cast(Any, None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def begin(self, cells: Sequence[Cell]) -> None:
+        """Prepares what the processes load."""
+        from onlinecal.study.sending import packed
+
+        self._blob = packed(cells)
+
+    def submit(self, unit: Unit) -> "Future[Any]":
+        """The outcome of a unit, when it has been played."""
+        with _uninterrupted():
+            try:
+                return self._processes().submit(_play_sent, unit)
+            except RuntimeError:  # one of them has died
+                self.end()
+                return self._processes().submit(_play_sent, unit)
+
+    def _processes(self) -> Any:
+        from loky import ProcessPoolExecutor
+
+        if self._pool is None:
+            sent = os.getpid(), self._blob
+            self._pool = ProcessPoolExecutor(self.workers, initializer=_begin, initargs=sent)
+        return self._pool
+
+    def check(self) -> None:
+        """Processes of this machine need no look: a future knows that one has died."""
+
+    def end(self) -> None:
+        """Ends all processes, with what players have begun in them."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=True, kill_workers=True)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Processes that begin within do not hear Ctrl-C; the one that plays the study ends them."""
+    masks = hasattr(signal, "pthread_sigmask")
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else set()
+    try:
+        yield
+    finally:
+        if masks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+_SENT = [b""]
+
+
+def _begin(parent: int, blob: bytes) -> None:
+    """Begins a process: it ends with the one that plays the study, and what players print is no result."""
+    _SENT[0] = blob
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.dup2(2, 1)
+
+    def follow() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(0)
+
+    if sys.platform != "win32":
+        threading.Thread(target=follow, daemon=True).start()
+
+
+def _play_sent(unit: Unit) -> Batch | OnlinecalError:
+    return play_unit(_SENT[0], unit)
+
+
+class Cluster:
+    """Plays on the workers of a Dask scheduler, which has units of a worker that dies played by others."""
+
+    #: beside the three times by which Dask itself gives a unit up
+    again = 1
+    beside = 1
+
+    def __init__(self, address: str) -> None:
+        self.address, self.workers = address, 0
+
+    def __enter__(self) -> Self:
+        """Connects; WorkerError where there is no scheduler, or no worker."""
+        try:
+            import distributed
+        except ImportError as error:
+            raise WorkerError(lacking("a scheduler", "Dask", "cluster", error)) from None
+        # Whatever is wrong with a cluster is an error of one line, and not in Dask's logs.
+        names = [n for n in logging.root.manager.loggerDict if n.split(".")[0] in ("distributed", "tornado")]
+        self._levels = [(logger, logger.level) for logger in map(logging.getLogger, names)]
+        for logger, _ in self._levels:
+            logger.setLevel(logging.CRITICAL + 1)
+        try:
+            self.client = distributed.Client(
+                self.address, timeout=PATIENCE, set_as_default=False, name="onlinecal"
+            )
+        except Exception as error:  # whatever a server that is something else has sent
+            self._loud()
+            raise WorkerError(
+                f"no Dask scheduler answers at {self.address} within {PATIENCE:g} s ({failure(error)}); begin one with "
+                "`dask scheduler`, and give its address as tcp://host:port"
+            ) from None
+        with suppress(TimeoutError, OSError):
+            self.client.wait_for_workers(1, timeout=PATIENCE)
+        self._seen = time.monotonic()
+        self.check()
+        if not self.workers:
+            self.__exit__()
+            raise WorkerError(
+                f"the scheduler at {self.address} has no workers; begin some with `dask worker {self.address} "
+                "--nworkers auto --nthreads 1`"
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(Exception):  # whatever is wrong with a cluster that is left
+            self.client.close(timeout=2.0)
+        self._loud()
+
+    def _loud(self) -> None:
+        for logger, level in self._levels:
+            logger.setLevel(level)
+
+    def begin(self, cells: Sequence[Cell]) -> None:
+        """Sends the cells once, as a task of their own that Dask repeats where they are lost."""
+        from onlinecal.study.sending import packed
+
+        blob = packed(cells)
+        try:
+            self._cells = self.client.submit(bytes, blob, pure=False)
+        except Exception:
+            raise self._gone("the scheduler") from None
+        self._pool = self.client.get_executor(pure=False)
+
+    def submit(self, unit: Unit) -> "Future[Any]":
+        """The outcome of a unit, when it has been played."""
+        try:
+            return cast("Future[Any]", self._pool.submit(_play_on_cluster, self._cells, unit))
+        except Exception:
+            raise self._gone("the scheduler") from None
+
+    def check(self) -> None:
+        """Counts how many units the workers play at once; WorkerError where there have been none for a while."""
+        try:
+            self.workers = sum(self.client.nthreads(callback_timeout=PATIENCE).values())
+            what = "the last worker"
+        except (OSError, TimeoutError, RuntimeError):
+            self.workers, what = 0, "the scheduler"
+        if self.workers:
+            self._seen = time.monotonic()
+        elif time.monotonic() - self._seen > GONE or self.client.status != "running":
+            raise self._gone(what)
+
+    def _gone(self, what: str) -> WorkerError:
+        return WorkerError(f"{what} at {self.address} is gone; finished cells are kept; go on with --resume")
+
+    def end(self) -> None:
+        """Cancels what is left; workers see it."""
+        with suppress(Exception):
+            self._pool.shutdown(wait=False)
+
+
+class _Cancelled(BaseException):
+    """The study of a unit is over; raised past every `except Exception` of players."""
+
+
+def _play_on_cluster(blob: bytes, unit: Unit) -> Batch | OnlinecalError | None:
+    """Plays a unit on a worker of Dask, until it is cancelled."""
+    from distributed import get_worker
+    from distributed.worker import thread_state
+
+    worker, key = get_worker(), thread_state.key
+
+    def told(_: int) -> None:
+        task = worker.state.tasks.get(key)
+        if task is None or task.state == "cancelled":
+            raise _Cancelled
+
+    try:
+        return play_unit(blob, unit, told)
+    except _Cancelled:
+        return None
+    except WorkerError as error:
+        raise WorkerError(str(error).replace("a worker", f"the worker {worker.address}", 1)) from None
+
+
+def play_unit(blob: bytes, unit: Unit, told: Callable[[int], None] | None = None) -> Batch | OnlinecalError:
+    """Plays a unit of cells that were sent; what a player or measure raises is returned."""
+    from onlinecal.study.sending import opened
+
+    cell = opened(blob)[unit.cell]
+    try:
+        return play_batch(cell, range(unit.first, unit.last), told)
+    except _Cancelled:
+        raise
+    except BaseException as error:  # players and measures may be any code
+        return fault(error)
+
+
+def fault(error: BaseException) -> OnlinecalError:
+    """The same as an error of one line that can be sent, with its places in code of users."""
+    known = isinstance(error, OnlinecalError)
+    kind = getattr(errors, type(error).__name__, CellError) if known else CellError
+    found: OnlinecalError = kind(" ".join(str(error).split()) if known else failure(error))
+    found.lines = tuple(user_lines(error))
+    return found
+
+
+Executor = Serial | Processes | Cluster
+
+
+def most_jobs() -> int:
+    """The largest number of processes that may be asked for: more than there are cores do little harm."""
+    return max(16, 4 * cores())
+
+
+def executor_of(jobs: int | None = None, scheduler: str | None = None) -> Executor:
+    """The executor of that many processes (1: this one, one thread), of a Dask scheduler's address, or this process."""
+    if jobs is not None and scheduler is not None:
+        raise InvalidParameter(
+            f"jobs = {jobs!r} are processes of this machine, and a scheduler has workers of its own; expected one of "
+            "the two"
+        )
+    if scheduler is not None:
+        return Cluster(scheduler)
+    if jobs is None:
+        return Serial()
+    if not (is_whole(jobs) and 1 <= jobs <= most_jobs()):
+        raise InvalidParameter(
+            f"jobs = {jobs!r}; expected an integer from 1 to {most_jobs()}, as this process may use "
+            f"{number_of(cores(), 'core')}"
+        )
+    return Serial(threads=1) if jobs == 1 else Processes(int(jobs))
+
+
+def all_cores(cells: Sequence[Cell]) -> Executor:
+    """The executor where none is asked for: processes for much plain Python that can be sent, else threads."""
+    from onlinecal.study.sending import packed
+
+    if cores() > 1 and sum(cell.work for cell in cells if not cell.in_steps) > LONG:
+        with suppress(InvalidParameter):
+            packed(cells)
+            return Processes(cores())
+    return Serial()
+
+
+def units(cells: Sequence[Cell], workers: int = 1, beside: int = 1) -> list[Unit]:
+    """All runs of all cells in order of play, the longest cells first where there are several workers, and cut.
+
+    `beside` is how many workers share the memory of a machine.
+    """
+    cost = [cell.work * (COMPILED if cell.in_steps else PYTHON) for cell in cells]
+    share = math.inf if workers == 1 else max(LEAST, sum(cost) / (EACH * workers))
+    found = []
+    for i in sorted(range(len(cells)), key=lambda i: -cost[i]) if workers > 1 else range(len(cells)):
+        cell, runs, size = cells[i], cells[i].runs - cells[i].first, batch_size(cells[i], beside)
+        if cost[i] > share:
+            size = min(size, max(1, int(share / cost[i] * runs)))
+        parts = -(-runs // size)  # of about the same size, none of them larger
+        found += [
+            Unit(i, cell.first + runs * k // parts, cell.first + runs * (k + 1) // parts)
+            for k in range(parts)
+        ]
+    return found
+
+
+def play_cells(
+    cells: Sequence[Cell], progress: Progress, executor: Executor
+) -> Iterator[tuple[Cell, Batch | OnlinecalError]]:
+    """Plays the cells; each is yielded when it is finished, in whatever order.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+    progress : Progress
+    executor : Executor
+        Within its context. It ends what it plays also where the caller stops before.
+
+    Yields
+    ------
+    cell : Cell
+    batch : Batch or OnlinecalError
+        The numbers of all its runs, of which `result` makes a `Played`; or why it cannot be played.
+    """
+    parts: dict[int, dict[Unit, Batch]] = defaultdict(dict)
+    failed: set[int] = set()
+
+    def finished(unit: Unit, found: Batch | OnlinecalError) -> Iterator[tuple[Cell, Batch | OnlinecalError]]:
+        """The cell of a unit, if its outcome is known now."""
+        cell, played = cells[unit.cell], parts[unit.cell]
+        if isinstance(found, OnlinecalError):
+            failed.add(unit.cell)
+            yield cell, found
+            return
+        played[unit] = found
+        if sum(part.last - part.first for part in played) == cell.runs - cell.first:
+            yield cell, together([played[part] for part in sorted(played)])
+            played.clear()
+
+    if not isinstance(executor, Serial):
+        for unit, found in _by_others(cells, progress, executor, failed):
+            yield from finished(unit, found)
+        return
+    for unit in units(cells):
+        if unit.cell in failed:
+            continue
+        cell = cells[unit.cell]
+        _describe(progress, cell)
+        try:
+            found = play_batch(cell, range(unit.first, unit.last), progress.advance, threads=executor.threads)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # players and measures may be any code
+            found = fault(error)
+        yield from finished(unit, found)
+
+
+def _by_others(
+    cells: Sequence[Cell], progress: Progress, executor: Processes | Cluster, failed: set[int]
+) -> Iterator[tuple[Unit, Batch | OnlinecalError]]:
+    """Units as they are finished, but for those of cells that have `failed`.
+
+    A worker that dies may take others with it, so what they played is then played again one by one.
+    """
+    todo, alone = deque(units(cells, executor.workers, executor.beside)), deque[Unit]()
+    running, lost = dict[Future[Any], Unit](), Counter[Unit]()
+    executor.begin(cells)
+    try:
+        while todo or alone or running:
+            while (alone and not running) or (
+                todo and not alone and len(running) < 2 * max(1, executor.workers)
+            ):
+                unit = alone.popleft() if alone else todo.popleft()
+                if unit.cell not in failed:
+                    _describe(progress, cells[unit.cell])
+                    running[executor.submit(unit)] = unit
+            done = wait(running, 1.0, FIRST_COMPLETED).done
+            if not done:
+                executor.check()
+            for future in done:
+                unit = running.pop(future)
+                found, why = _outcome(future)
+                if found is None:
+                    lost[unit] += 1
+                    if lost[unit] <= executor.again:
+                        executor.check()
+                        alone.append(unit)
+                        continue
+                    found = WorkerError(
+                        f"its worker died {lost[unit]} times ({why}); expected that it fits into memory and does not "
+                        "end its process"
+                    )
+                progress.advance(cells[unit.cell].horizon * (unit.last - unit.first))
+                if unit.cell not in failed:
+                    yield unit, found
+    finally:
+        executor.end()
+
+
+def _outcome(future: "Future[Any]") -> tuple[Batch | OnlinecalError | None, str]:
+    """The outcome of a unit; None where its worker is gone, and why in words."""
+    try:
+        return future.result(), "its study was over"
+    except WorkerError:
+        raise
+    except (Exception, CancelledError) as error:
+        if type(error).__name__ not in LOST:
+            raise WorkerError(f"the workers cannot play: {failure(error)}") from error
+        signals = re.search(r"\{(SIG\w+)", str(error))
+        if signals is None:
+            return None, "it ended"
+        memory = ", perhaps for want of memory" if signals[1] == "SIGKILL" else ""
+        return None, f"it was killed by {signals[1]}{memory}"
+
+
+def _describe(progress: Progress, cell: Cell) -> None:
+    progress.describe(f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}")
+
+
+#: the errors of loky and of Dask where a worker, or what it had played, is gone
+LOST = {
+    "TerminatedWorkerError",
+    "BrokenProcessPool",
+    "KilledWorker",
+    "CancelledError",
+    "FutureCancelledError",
+}
