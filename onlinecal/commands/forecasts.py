@@ -28,7 +28,9 @@ PRINTED = 10
 
 
 def measure(
-    file: str = argument("a CSV (.gz) or Parquet file with forecasts and outcomes, or - for stdin", "FILE"),
+    file: str = argument(
+        "a CSV (.gz), Parquet or JSON file with forecasts and outcomes, or - for stdin", "FILE"
+    ),
     forecast: list[str] | None = option("a column of probabilities; may be repeated", "--forecast", "-f"),
     outcome: str | None = option("the column of outcomes", "--outcome", "-y"),
     positive: str | None = POSITIVE,
@@ -58,7 +60,6 @@ def measure(
         "--in-parts/--in-memory",
         show_default=False,
     ),
-    scheduler: str | None = option("of a Dask cluster that reads in parts", "--scheduler", metavar="ADDRESS"),
     html: Path | None = option("an .html page as well, which needs no other file", "--output", "-o"),
     as_json: bool = JSON,
 ) -> None:
@@ -84,7 +85,7 @@ def measure(
     if classes and positive is not None:
         raise InvalidParameter(f"--classes beside --positive {positive}; expected one or the other")
     settings = Settings(draws, level, seed, EVERYTHING if everything else tuple(name or DECIDING))
-    report = report_of(file, asked, settings, in_parts, scheduler)
+    report = report_of(file, asked, settings, in_parts)
     if html is not None:
         measured.document_of(report, drawn=True).write(html)
     if as_json:
@@ -199,7 +200,9 @@ def _print_watch(monitor: Any, as_json: bool) -> None:
 
 
 def recalibrate(
-    file: str = argument("a CSV (.gz) or Parquet file of forecasts and outcomes, or - for stdin", "FILE"),
+    file: str = argument(
+        "a CSV (.gz), Parquet or JSON file of forecasts and outcomes, or - for stdin", "FILE"
+    ),
     output: Path = option("a .csv or .parquet file: all columns and one more", "--output", "-o", default=...),
     overwrite: bool = OVERWRITE,
     forecaster: str = option(

@@ -247,8 +247,6 @@ def _stamps(files: dict[str, Path]) -> list[tuple[int, int]]:
     return [(0, 0) if each is None else (each.st_mtime_ns, each.st_size) for each in known]
 
 
-
-
 def of_python(module: str) -> bool:
     """Whether a module is a part of Python itself."""
     file, top = _file(module), module.partition(".")[0]

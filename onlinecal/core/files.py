@@ -1,4 +1,4 @@
-"""Files with columns, CSV or Parquet: the one reader of all commands. What is wrong is named with its line."""
+"""Files with columns, CSV, Parquet or JSON: the one reader of all commands. What is wrong is named with its line."""
 
 import bz2
 import codecs
@@ -8,35 +8,44 @@ import gzip
 import importlib.util
 import io
 import lzma
+import mmap
 import os
 import re
+import shutil
 import stat
 import sys
+import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.memory import GIB, free_memory
-from onlinecal.core.rows import Floats, Rows
+from onlinecal.core.rows import Floats, Rows, as_number
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: what may stand between cells, the most likely first
 DELIMITERS = ",;\t|"
-#: memory that a row takes while it is read, over its size in a CSV file
-ROOM = 20
 
+_KINDS = {".parquet": "Parquet", ".pq": "Parquet", ".json": "JSON", ".jsonl": "JSONL", ".ndjson": "JSONL"}
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
-#: bytes that are read at a time; and of lines, at most, until a quotation mark ends
-_CHUNK, _CELL = 2**24, 2**28
 NO_TEXT = (
     "{} is not a text file; expected CSV (a spreadsheet is saved as that), or a name that ends in .parquet"
 )
+_PACKED = (".gz", ".bz2", ".xz", ".zip")
+#: characters that are copied at a time
+_CHUNK = 2**24
 _UNPACKED = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
+#: the first line that spreadsheets write to say what is between cells
+_SEP = re.compile(r'"?sep=(.)"?')
+#: stands after the last line, so that a quotation mark without an end is seen
+_END = "\0end\0"
 
 
 def located(file: str) -> Path:
@@ -59,8 +68,14 @@ def local(file: str | Path) -> Path:
 
 
 def is_parquet(path: str | Path) -> bool:
-    """Whether a file is Parquet, by the end of its name; any other is CSV."""
-    return Path(path).suffix.lower() in (".parquet", ".pq")
+    """Whether a file is Parquet, by the end of its name."""
+    return kind_of(path) == "Parquet"
+
+
+def kind_of(path: str | Path) -> str:
+    """The format of a file by the end of its name; all others are CSV."""
+    *_, last, end = ["", "", *Path(path).suffixes]
+    return _KINDS.get((last if end.lower() in _PACKED else end).lower(), "CSV")
 
 
 def times(table: Rows, column: str) -> Floats:
@@ -76,188 +91,221 @@ class Table(Rows):
     def __init__(
         self, source: str | Path, *, delimiter: str | None = None, encoding: str | None = None
     ) -> None:
-        one = next(pieces(source, delimiter=delimiter, encoding=encoding))
-        super().__init__(one.name, one.columns, one.frame, one.delimiter)
-
-
-def pieces(
-    source: str | Path,
-    *,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    size: int | None = None,
-    part: tuple[int, int] | None = None,
-    wanted: Sequence[str] | None = None,
-) -> Iterator[Rows]:
-    """Yields the rows of a file, all at once or in parts; at least one part, perhaps without rows."""
-    name = "standard input" if str(source) == "-" else str(source)
-    check_delimiter(delimiter)
-    if is_parquet(source):
-        yield from _parquet(local(source), name, size, part, wanted)
-        return
-    with unpacking(name), opened(source, name) as file:
-        yield from _csv(file, name, delimiter, encoding, size, part)
+        with scanned(source, delimiter=delimiter, encoding=encoding) as file:
+            vars(self).update(vars(file.rows()))
 
 
 @contextlib.contextmanager
-def unpacking(name: str) -> Iterator[None]:
+def scanned(
+    source: str | Path, *, delimiter: str | None = None, encoding: str | None = None
+) -> "Iterator[File]":
+    """A file or standard input, to be read as often as is asked."""
+    name, path = "standard input" if str(source) == "-" else str(source), local(source)
+    check_delimiter(delimiter)
+    with tempfile.TemporaryDirectory() as folder:
+        with unpacking(name, encoding), opened(source, name) as given:
+            whole = str(source) != "-" and path.is_file() and isinstance(given, io.BufferedReader)
+            known = codec(encoding or encoding_of(given.peek(4)))
+            if not is_parquet(path) and not (whole and known in ("utf-8", "utf-8-sig")):
+                path = Path(folder, path.name)
+                with (
+                    io.TextIOWrapper(given, known, newline="") as text,
+                    path.open("w", encoding="utf-8", newline="") as copy,
+                ):
+                    shutil.copyfileobj(text, copy, _CHUNK)
+        yield File(path, name, folder, delimiter)
+
+
+class File:
+    """A file in UTF-8, or of Parquet, that polars scans; below a known header also its blank lines."""
+
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        folder: str,
+        delimiter: str | None = None,
+        header: tuple[str, list[str], int] | None = None,
+    ) -> None:
+        self.path, self.name, self.kind, self._below = path, name, kind_of(path), header is not None
+        # A copy in the folder is without what polars cannot read; `above` lines are above the header.
+        self._plain, self._copied, self.delimiter, self.above, self._end = (
+            Path(folder, "plain"),
+            False,
+            "",
+            0,
+            "\n",
+        )
+        if self.kind != "CSV":
+            with self._named():
+                self.columns = self._records().collect_schema().names()
+            return
+        self._end = "\n" if _holds(path, b"\n") else "\r"
+        with unpacking(name), self._lines() as lines:
+            self.delimiter, self.columns, self.above = header or _header(lines, name, delimiter)
+        self._skipped = 0 if header else self.above
+        # Polars takes one byte between cells, and no white space before quotation marks.
+        if not self.delimiter.isascii() or _holds(path, f'{self.delimiter} "'.encode()):
+            self._write_plain()
+
+    def rows(self, most: int | None = None) -> Rows:
+        """All rows that are not blank, or the first ones."""
+        return self._rows(lambda rows: rows if most is None else rows.head(most))
+
+    def different(self, columns: Sequence[str]) -> Rows:
+        """The different rows of some columns, in the order in which they first come, and how often each is there."""
+        import polars as pl
+
+        names, count = self._places(columns), pl.len().cast(pl.Float64).alias("count")
+        return self._rows(lambda rows: rows.group_by(names).agg(pl.col("line").min(), count).sort("line"))
+
+    def many(self, columns: Sequence[str] | None = None) -> int:
+        """How many rows there are, or about how many different ones of some columns."""
+        import polars as pl
+
+        count = pl.len() if columns is None else pl.struct(self._places(columns)).hash().approx_n_unique()
+        return int(self._collected(lambda rows: rows.select(count)).item())
+
+    def _rows(self, query: "Callable[[pl.LazyFrame], pl.LazyFrame]") -> Rows:
+        return Rows(self.name, self.columns, self._collected(query), self.delimiter, self.above)
+
+    def _places(self, columns: Sequence[str]) -> list[str]:
+        return [str(self.columns.index(name)) for name in columns]
+
+    def _collected(self, query: "Callable[[pl.LazyFrame], pl.LazyFrame]") -> "pl.DataFrame":
+        """What a query finds; of a CSV file that polars cannot read, in a copy."""
+        import polars as pl
+
+        if self.kind == "CSV" and not self._copied:
+            with contextlib.suppress(pl.exceptions.PolarsError):
+                return query(self._scan()).collect(engine="streaming")
+            self._write_plain()
+        with self._named():
+            return query(self._scan()).collect(engine="streaming")
+
+    def _scan(self) -> "pl.LazyFrame":
+        """The rows with their places in the file; columns are named by theirs."""
+        import polars as pl
+
+        names = [str(i) for i in range(len(self.columns))]
+        if self.kind != "CSV":
+            return self._records().select(pl.nth(int(i)).alias(i) for i in names).with_row_index("line")
+        rows = pl.scan_csv(
+            self._plain if self._copied else self.path,
+            separator="," if self._copied else self.delimiter,
+            skip_lines=0 if self._copied else self._skipped,
+            eol_char="\n" if self._copied else self._end,
+            infer_schema=False, with_column_names=lambda _: names, row_index_name="line", glob=False,
+        )  # fmt: skip
+        if len(names) == 1 or self._below:
+            return rows
+        # Blank lines, rows of empty cells, and remarks after a # are no rows.
+        first = pl.col("0")
+        return rows.filter(
+            pl.any_horizontal(pl.exclude("0", "line") != "", (first != "") & ~first.str.starts_with("#"))
+        )
+
+    def _records(self) -> "pl.LazyFrame":
+        import polars as pl
+
+        if self.kind == "Parquet":
+            return pl.scan_parquet(self.path, glob=False)
+        if self.kind == "JSON":
+            return pl.read_json(self.path, infer_schema_length=None).lazy()
+        return pl.scan_ndjson(self.path, infer_schema_length=None)
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        import polars as pl
+
+        try:
+            yield
+        except (pl.exceptions.PolarsError, OSError) as error:
+            said = (str(error).strip() or repr(error)).splitlines()[0]
+            raise InvalidData(f"{self.name} is not a {self.kind} file: {said}") from None
+
+    def _lines(self) -> Any:
+        return self.path.open(encoding="utf-8-sig", newline=self._end)
+
+    def _write_plain(self) -> None:
+        """Writes the rows once more, as Python reads odd quotation marks; refuses what it cannot."""
+        width, between, self._copied = len(self.columns), self.delimiter, True
+        with (
+            unpacking(self.name),
+            self._lines() as lines,
+            self._plain.open("w", encoding="utf-8", newline="") as out,
+        ):
+            writer = csv.writer(out, lineterminator="\n")
+            writer.writerow("c" * width)
+            below = chain(islice(lines, self._skipped + 1, None), [_END])
+            rows = csv.reader(below, delimiter=between, skipinitialspace=between != " ")
+            line = first = self.above + 2
+            try:
+                for line, row in enumerate(rows, first):
+                    if row == [_END]:
+                        return
+                    if len(row) > width:
+                        raise InvalidData(
+                            f"{self.name}, line {line} has {len(row)} cells; expected {width}, as in the header"
+                        )
+                    writer.writerow(row)
+            except csv.Error as error:
+                said = f"is not a CSV file with {between!r} between cells: {error}"
+                raise InvalidData(f"{self.name} {said}") from None
+        raise InvalidData(f"{self.name} is not a CSV file: in line {line} a quotation mark does not end")
+
+
+def csv_rows(data: bytes, name: str, columns: Sequence[str], between: str, above: int = 0) -> Rows:
+    """Whole lines of CSV in UTF-8, also blank ones, below a header that is known."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "lines")
+        path.write_bytes(between.join("c" * len(columns)).encode() + b"\n" + data)
+        return File(path, name, folder, header=(between, list(columns), above)).rows()
+
+
+@contextlib.contextmanager
+def unpacking(name: str, encoding: str | None = None) -> Iterator[None]:
     """While it lasts, what is wrong with the bytes of a file is said in plain words."""
     try:
         yield
+    except UnicodeError as error:
+        raise not_encoded(name, error, encoding) from None
     except _UNPACKED as error:
         raise InvalidData(f"{name} cannot be unpacked: {str(error).strip()}; expected a whole file") from None
     except OSError as error:
         raise InvalidData(f"{name} cannot be read: {error.strerror or error}") from None
 
 
-def _csv(
-    file: Any,
-    name: str,
-    delimiter: str | None,
-    encoding: str | None,
-    size: int | None,
-    part: tuple[int, int] | None,
-) -> Iterator[Rows]:
-    columns, between, first, left = list[str](), "", 0, None if part is None else part[1]
-    if part is not None and part[0]:
-        header = next((line for line in file if line.strip()), b"")
-        between, columns = header_of(header.decode("utf-8-sig", "replace"), name, delimiter)
-        # A line that begins before belongs to the part before; one that begins here is not skipped.
-        file.seek(part[0] - 1)
-        file.readline()
-        left, first, name = part[1] - file.tell(), -1, f"{name}, after byte {file.tell()}"
-    rows = None
-    for data in _blocks(_utf8(file, name, encoding, left, max(min(size or _CHUNK, _CHUNK), 4)), size):
-        # Between two cuts outside of quotation marks there is an even number of them.
-        if part is not None and data.count(b'"') % 2:
-            raise InvalidData(
-                f"{name}: a cell holds the end of a line, so that the file cannot be cut between lines; expected "
-                "Parquet, or no --scheduler"
-            )
-        if not columns:
-            data = data if b"\n" in data else data.replace(b"\r", b"\n")
-            blank = data[: len(data) - len(data.lstrip(b"\r\n"))]
-            header, _, data = data.removeprefix(blank).partition(b"\n")
-            first = blank.count(b"\n")
-            between, columns = header_of(header.decode(), name, delimiter)
-        rows = csv_rows(data, name, columns, between, first)
-        first += rows.rows
-        yield rows
-    if rows is None:
-        if not columns:
-            raise InvalidData(f"{name} is empty; expected a header line and rows")
-        yield csv_rows(b"", name, columns, between)
+def _holds(path: Path, words: bytes) -> bool:
+    """Whether these bytes are anywhere in a file."""
+    if not path.stat().st_size:
+        return False
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return data.find(words) >= 0
 
 
-def _utf8(file: Any, name: str, encoding: str | None, left: int | None, chunk: int) -> Iterator[bytes]:
-    """The bytes of a file in UTF-8; with `left`, this number of them and the rest of the last line."""
-    decoder: Any = None
-    try:
-        while data := file.read(chunk if left is None else max(min(chunk, left), 0)):
-            if left is not None:
-                left -= len(data)
-                data += b"" if left or data.endswith(b"\n") else file.readline()
-            if decoder is None:
-                decoder = codecs.getincrementaldecoder(codec(encoding or encoding_of(data)))()
-                yield decoder.decode(data).removeprefix("\ufeff").encode()
-            else:
-                yield decoder.decode(data).encode()
-        if decoder is not None:
-            yield decoder.decode(b"", True).encode()
-    except UnicodeError as error:
-        raise not_encoded(name, error, encoding) from None
-
-
-def _blocks(chunks: Iterator[bytes], size: int | None) -> Iterator[bytes]:
-    """Yields whole lines, all or about `size` bytes at a time; no cell that holds line ends is cut."""
-    rest = b"" if size is not None else b"".join(chunks)
-    for data in chunks:
-        rest += data
-        if len(rest) < (size or 0):
-            continue
-        cut = rest.rfind(b"\n") + 1
-        if cut and (len(rest) > _CELL or rest.count(b'"', 0, cut) % 2 == 0):
-            yield rest[:cut]
-            rest = rest[cut:]
-    if rest:
-        yield rest
-
-
-def csv_rows(data: bytes, name: str, columns: Sequence[str], between: str, first: int = 0) -> Rows:
-    """Whole lines of CSV in UTF-8, without the header; Python's reader takes odd quotation marks and cells."""
-    import polars as pl
-
-    names = [str(i) for i in range(len(columns))]
-    schema = dict.fromkeys(names, pl.String)
-    if len(columns) > 1:
-        data = data.rstrip(b"\r\n") + b"\n"  # blank lines at the end, as editors leave them
-    frame = None
-    if not data.strip(b"\n") and (len(columns) > 1 or not data):
-        frame = pl.DataFrame(schema=schema)
-    elif between.isascii() and f'{between} "'.encode() not in data:
-        with contextlib.suppress(pl.exceptions.PolarsError):
-            frame = pl.read_csv(between.join(names).encode() + b"\n" + data, separator=between, schema=schema)
-    if frame is None:
-        cells = zip_longest(*_odd_rows(data.decode(), name, len(columns), between, first))
-        frame = pl.DataFrame([[cell or None for cell in column] for column in cells], schema=schema)
-    return Rows(name, columns, frame, between, first)
-
-
-def _odd_rows(text: str, name: str, width: int, between: str, first: int) -> list[list[str | None]]:
-    """Rows of `width` cells, one by one."""
-    lines = io.StringIO(text if text.endswith("\n") else text + "\n", newline="")
-    rows: list[list[str | None]] = []
-    try:
-        for row in csv.reader(lines, delimiter=between, skipinitialspace=between != " "):
-            if len(row) > width:
-                raise InvalidData(
-                    f"{name}, line {first + len(rows) + 2} has {len(row)} cells; expected {width}, as in the header"
-                )
-            rows.append([*row, *[None] * (width - len(row))])
-    except csv.Error as error:
-        raise InvalidData(f"{name} is not a CSV file with {between!r} between cells: {error}") from None
-    # After a mark that does not end, all the rest is the last cell.
-    if any(cell.endswith("\n") for cell in row[-1:]) and not text.rstrip("\r\n").endswith('"'):
-        raise InvalidData(
-            f"{name} is not a CSV file: in line {first + len(rows) + 1} a quotation mark does not end"
-        )
-    return rows
-
-
-def _parquet(
-    path: Path, name: str, size: int | None, part: tuple[int, int] | None, wanted: Sequence[str] | None
-) -> Iterator[Rows]:
-    import polars as pl
-
-    with opened(path, name):
-        pass
-    try:
-        rows = pl.scan_parquet(path, glob=False)
-        rows = rows if wanted is None else rows.select(wanted)
-        first, last = part or (0, rows.select(pl.len()).collect().item())
-        step = size or max(last - first, 1)
-        for start in range(first, max(last, first + 1), step):
-            frame = rows.slice(start, min(step, last - start)).collect()
-            columns, frame.columns = frame.columns, [str(i) for i in range(frame.width)]
-            yield Rows(name, columns, frame, first=start)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise InvalidData(f"{name} is not a Parquet file: {str(error).strip().splitlines()[0]}") from None
-
-
-def parquet_rows(source: str) -> int:
-    """How many rows a Parquet file has."""
-    import polars as pl
-
-    try:
-        return int(pl.scan_parquet(local(source), glob=False).select(pl.len()).collect().item())
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise InvalidData(f"{source} is not a Parquet file: {str(error).strip().splitlines()[0]}") from None
+def _header(lines: Iterable[str], name: str, delimiter: str | None) -> tuple[str, list[str], int]:
+    """What is between cells, the names of the columns, and how many lines are above them."""
+    remark: tuple[str, int] | None = None
+    for above, line in enumerate(lines):
+        if found := _SEP.fullmatch(line.strip()):
+            delimiter = delimiter or found[1]
+        elif line.startswith("#"):
+            remark = line, above
+        elif line.strip():
+            between, columns = header_of(line, name, delimiter)
+            # NumPy writes the header as a remark above numbers.
+            if remark is None or not any(as_number(cell)[0] is not None for cell in columns if cell):
+                return between, columns, above
+            break
+    line, above = remark or ("", 0)
+    return (*header_of(line, name, delimiter), above)
 
 
 def opened(source: str | Path, name: str) -> Any:
     """A stream of the bytes of a file, unpacked; a device has no end, and is refused."""
     if str(source) == "-":
-        return io.BytesIO(_standard_input())
+        return sys.stdin.buffer
     path = local(source)
     try:
         mode = path.stat().st_mode
@@ -283,20 +331,6 @@ def opened(source: str | Path, name: str) -> Any:
 
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-
-
-def _standard_input() -> bytes:
-    """All of it, as long as there is memory for its rows."""
-    parts, size, most = [], 0, free_memory() / ROOM
-    while part := sys.stdin.buffer.read(_CHUNK):
-        parts.append(part)
-        size += len(part)
-        if size > most:
-            raise InvalidData(
-                f"standard input has more than {size / GIB:.1f} GiB, for which there is no memory; expected a file, "
-                "which is read in parts"
-            )
-    return b"".join(parts)
 
 
 def check_delimiter(delimiter: str | None) -> None:

@@ -25,20 +25,23 @@ class Rows:
     """Rows of a file; columns are read when they are asked for."""
 
     def __init__(
-        self, name: str, columns: Sequence[str], frame: "pl.DataFrame", delimiter: str = "", first: int = 0
+        self, name: str, columns: Sequence[str], frame: "pl.DataFrame", delimiter: str = "", above: int = 0
     ) -> None:
-        self.name, self.columns, self.frame = name, list(columns), frame
-        self.delimiter, self.first = delimiter, first
+        # A column "line" of the frame has the place of each row in the file, and "count" how often it is there.
+        self.name, self.columns, self.frame = name, list(columns), frame.drop("line", "count", strict=False)
+        self.delimiter, self.above = delimiter, above
+        self.places: Ints = frame["line"].to_numpy().astype(np.int64)
+        self.counts: Floats | None = frame["count"].to_numpy() if "count" in frame.columns else None
 
     @property
     def rows(self) -> int:
         """How many there are."""
-        return len(self.frame)
+        return len(self.places)
 
     def line(self, row: int) -> str:
         """Where row `row`, from 0, is in the file, for people."""
-        row += self.first
-        return f"line {row + 2}" if self.delimiter else f"row {row + 1}"
+        place = self.places[row]
+        return f"line {place + self.above + 2}" if self.delimiter else f"row {place + 1}"
 
     def where(self, row: int) -> str:
         """The same with the name of the file."""

@@ -22,7 +22,7 @@ from onlinecal.forecasts.reference import Reference
 from onlinecal.forecasts.resampling import Resample, replicates, value_of
 from onlinecal.forecasts.table import Evaluation, Row, Value
 from onlinecal.measures import MEASURES
-from onlinecal.measures.base import bracket_of_moved, ends, require_modulus
+from onlinecal.measures.base import ends, require_modulus
 from onlinecal.study.panel import listed, named_measure
 
 #: draws of either kind: each is kept, and a million tells a quantile to more digits than an interval has
@@ -47,7 +47,6 @@ def evaluate(
     level: float = 0.95,
     method: Method = "bootstrap",
     seed: int = 0,
-    moved: tuple[int, float] | None = None,
 ) -> Evaluation:
     """All measures of your own forecasts, in one table.
 
@@ -82,10 +81,6 @@ def evaluate(
         McDiarmid's inequality. They are several times as wide. Measures without such a bound have no interval.
     seed : int, default 0
         Of all draws. All measures see the same draws; asking for fewer measures changes no number.
-    moved : (int, float), optional
-        m and δ, where predictions of the Γ given were moved to the nearest i/m, by δ on average, as by its `round`.
-        Values are then brackets for the predictions as they were, by each measure's modulus. Measures without a modulus
-        are named in `Evaluation.refused`. Outcomes of the reference are drawn at the moved predictions.
 
     Returns
     -------
@@ -142,12 +137,6 @@ def evaluate(
         raise InvalidParameter(
             "evaluate: method = 'finite-sample' with clusters; expected samples without, or method = 'bootstrap'"
         )
-    refused: tuple[str, ...] = ()
-    if moved is not None:
-        steps = integer("evaluate", "moved[0]", moved[0], 1)
-        distance = number("evaluate", "moved[1]", moved[1], 0.0, 0.5 / steps * (1.0 + 1e-9))
-        refused = tuple(one.name for one in asked if not _may_move(one))
-        asked = [one for one in asked if one.name not in refused]
     values = list[Value]()
     with Progress(len(asked), unit="measures", ticks=True) as progress:
         for one in asked:
@@ -187,12 +176,6 @@ def evaluate(
             share = (1 + int((uppers[:, i] >= compared[i] - _TIE).sum())) / (1 + times)
             if record.tail is not None and not against.resample.clusters:
                 limit = p_large_n(record.tail, one.ends[0], gamma, np.add(*against.resample.squares))
-        if moved is not None:
-            value = bracket_of_moved(record, gamma, distance, one.options)
-            if interval.ends is not None and record.modulus is not None:
-                by, (least, most) = record.modulus(0.5 / steps, **one.options), interval.ends
-                both = max(least - by, record.least), min(most + by, record.largest)
-                interval = Interval(both, interval.how)
         rows.append(Row(one.name, value, record, interval.ends, interval.how, mean, share, limit))
     legend = ""
     if made is not None:
@@ -201,9 +184,7 @@ def evaluate(
         for_ = "for the value on what the samples were drawn from"
         legend = f"intervals: {100.0 * level:.4g} % each, {for_} ({made_by}){own}"
     grouped = (against.gamma.levels, against.moved) if times and against.grouped else None
-    return Evaluation(
-        gamma, tuple(rows), legend, refused, moved, grouped, None if samples is None else resample
-    )
+    return Evaluation(gamma, tuple(rows), legend, grouped, None if samples is None else resample)
 
 
 def _may_move(one: Asked) -> bool:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -229,12 +230,16 @@ def score_differences(
     weights: Floats | None = None,
     clusters: Ints | None = None,
     in_time: bool = False,
+    counts: Floats | None = None,
 ) -> list[Difference]:
     """Paired tests of all pairs of columns, by Brier score and log score. With `in_time` rows are in order."""
+    # With `counts`, of rows without weights and clusters, each is there so often.
     # Totals of clusters are independent, or those of blocks of times, where differences near each other are alike.
     # Source: Liang & Zeger 1986 (clusters); Diebold & Mariano 1995; Lahiri 1999 (what blocks lack); Holm 1979.
     found = list[Difference]()
-    share = np.full(len(y), 1.0 / len(y)) if weights is None else weights / weights.sum()
+    many: Any = 1.0 if counts is None else counts
+    n = len(y) if counts is None else counts.sum()
+    share = np.full(len(y), 1.0 / n) if weights is None else weights / weights.sum()
     of = {name: scores(p, y) for name, p in forecasts.items()}
     for a, b in combinations(forecasts, 2):
         for score in ("brier", "log"):
@@ -242,17 +247,17 @@ def score_differences(
             if not (np.isfinite(first).all() and np.isfinite(second).all()):
                 continue
             difference = first - second
-            mean = float(share @ difference)
+            mean = float((many * share) @ difference)
             centred, weight = share * (difference - mean), share
             units, lacking = blocks_in_time(centred, clusters) if in_time else (clusters, 0.0)
             if units is not None:
                 centred, weight = np.bincount(units, centred), np.bincount(units, share)
-            samples, power = 1.0 / float(weight @ weight), float(centred @ centred)
+            samples, power = 1.0 / float((many * weight) @ weight), float((many * centred) @ centred)
             if samples < 1.0 + 1e-9:
                 continue
             error = math.sqrt((1.0 + lacking) * power * samples / (samples - 1.0))
-            skewness = skewness_of(float((centred**3).sum()), power)
-            p_value = paired_p(mean, error, skewness, samples, float(share @ y))
+            skewness = skewness_of(float((many * centred**3).sum()), power)
+            p_value = paired_p(mean, error, skewness, samples, float((many * share) @ y))
             blocks = 0 if units is clusters else len(centred)
             found.append(Difference(score, a, b, mean, error, p_value, blocks=blocks))
     return corrected(found)

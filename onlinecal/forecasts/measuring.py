@@ -39,8 +39,6 @@ from onlinecal.measures.decision import worst_decision_task
 GROUPS = 1000
 #: stretches of time in the table over time
 BLOCKS = 8
-#: different forecasts of a file in parts, and steps of a grid of more, on which measures are brackets
-DISTINCT, GRID = 10_000_000, 2**20
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,6 @@ class Measured:
     """One column of forecasts."""
 
     name: str
-    # of the predictions; on a grid if a file read in parts has too many different ones
     gamma: JointDistribution
     evaluation: Evaluation
     brier: Decomposition
@@ -125,9 +122,8 @@ class Some(NamedTuple):
 class Column:
     """The data of one column of forecasts for a report: Γ of all rows and of groups."""
 
-    gamma: JointDistribution  # of a grid, where there are too many different forecasts
+    gamma: JointDistribution
     groups: dict[str, Some] = field(default_factory=dict)
-    moved: float | None = None  # how far forecasts were moved to the grid, in all; None without a grid
     # where samples have weights or clusters, the samples themselves: predictions, outcomes, weights
     samples: tuple[Floats, Floats, Floats] | None = None
     clusters: Ints | None = None
@@ -140,7 +136,7 @@ class Column:
     def of(cls, log: Log, name: str, seed: int = 0) -> "Column":
         """That of all rows of a log."""
         p, y, w = log.forecasts[name], log.outcomes, log.weights
-        gamma = JointDistribution.from_samples(p, y, weights=w)
+        gamma = _gamma(p, y, w, log.counts)
         blocks, drift, given = dict[str, Some](), None, log.clusters
         if log.times is not None:
             if log.cluster in ("", log.time):
@@ -155,14 +151,6 @@ class Column:
             weighted=w is not None, blocks=blocks, drift=drift, blocked=log.clusters is not given,
         )  # fmt: skip
 
-    def on_grid(self) -> "Column":
-        """The same of rows without weights, with every forecast at the nearest i/`GRID`."""
-        if self.moved is not None:
-            return self
-        gamma, distance = self.gamma.round(GRID)
-        groups = {name: one._replace(gamma=one.gamma.round(GRID)[0]) for name, one in self.groups.items()}
-        return Column(gamma, groups, distance * gamma.weight)
-
 
 def measure_log(log: Log, settings: Settings | None = None, more_columns: bool = False) -> Report:
     """The report of a log."""
@@ -170,18 +158,22 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
     groups = log.groups or {}
     few_groups(log.source, log.by, len(groups))
     columns = [measured(name, Column.of(log, name, settings.seed), settings) for name in log.forecasts]
-    if log.times is None and log.clusters is None:
+    if log.times is None and log.clusters is None and log.counts is None:
         for one in columns:
             test = dependence_test(log.forecasts[one.name], log.outcomes, settings.seed)
             one.cautions.extend(order_caution(test))
-    if log.weights is None and log.unresolved:
+    if log.weights is None and log.counts is None and log.unresolved:
         for one in columns:
             one.cautions.extend(unresolved_caution(one.gamma, log.unresolved[one.name]))
     # Clusters of a column of their own are in no order of time.
     in_time = log.times is not None and log.cluster in ("", log.time)
-    differences = score_differences(log.forecasts, log.outcomes, log.weights, log.clusters, in_time)
+    differences = score_differences(
+        log.forecasts, log.outcomes, log.weights, log.clusters, in_time, log.counts
+    )
     said = duplicates(log.duplicates, log.rows, more_columns, [column.gamma for column in columns])
-    said += tiny_groups({name: len(rows) for name, rows in groups.items()})
+    said += tiny_groups(
+        {name: len(rows) if log.counts is None else log.counts[rows].sum() for name, rows in groups.items()}
+    )
     return Report(
         log.source, log.outcome, log.rows, columns, differences, log.by, log.time, list(log.said), said,
         settings, log.cluster,
@@ -197,15 +189,12 @@ def few_groups(source: str, by: str, many: int) -> None:
 def measured(name: str, column: Column, settings: Settings) -> Measured:
     """All that is said of a column."""
     integer("measure", "draws", settings.draws, 0, 100_000)
-    gamma, given, moved = column.gamma, dict[str, Any](p=column.gamma), None
-    if column.moved is not None:
-        # The sum of rows added in any order: rounding must not take it above the largest possible move.
-        moved = GRID, min(column.moved / gamma.weight, 0.5 / GRID)
+    gamma, given = column.gamma, dict[str, Any](p=column.gamma)
     if column.samples is not None:
         given = dict(zip(("p", "y", "weights"), column.samples, strict=True), clusters=column.clusters)
     evaluation = evaluate(
         **given, measures=settings.measures, bootstrap=settings.draws, reference=settings.draws,
-        level=settings.level, seed=settings.seed, moved=moved,
+        level=settings.level, seed=settings.seed,
     )  # fmt: skip
     resample = evaluation.resample or Resample(gamma, None)
     by_chance = share = None
@@ -268,16 +257,24 @@ def _some(log: Log, name: str, groups: Mapping[str, Any]) -> dict[str, Some]:
     for label, rows in groups.items():
         p, y = log.forecasts[name][rows], log.outcomes[rows]
         w = np.ones(len(p)) if log.weights is None else log.weights[rows]
+        counts = None if log.counts is None else log.counts[rows]
         if not w.any():
             continue
-        gamma, squares, resample = JointDistribution.from_samples(p, y, weights=w), None, None
+        gamma, squares, resample = _gamma(p, y, w, counts), None, None
         if log.clusters is not None:
             resample = Clustered(gamma, (p, y, w), log.clusters[rows])
         elif log.weights is not None:
             level = np.searchsorted(gamma.predictions, p[w > 0.0])
             squares = np.bincount(level, w[w > 0.0] ** 2, gamma.levels).astype(np.float64)
-        found[label] = Some(len(p), gamma, squares, resample)
+        found[label] = Some(len(p) if counts is None else int(counts.sum()), gamma, squares, resample)
     return found
+
+
+def _gamma(p: Floats, y: Floats, weights: Floats | None, counts: Floats | None) -> JointDistribution:
+    """Γ of rows, or of different ones that are there so often."""
+    if counts is None:
+        return JointDistribution.from_samples(p, y, weights=weights)
+    return JointDistribution.from_counts(p, counts, counts * y)
 
 
 def _blocks(log: Log) -> dict[str, Any]:

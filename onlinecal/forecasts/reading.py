@@ -57,6 +57,7 @@ class Log:
     outcomes: Floats  # each 0 or 1, or of classes the place of the label in `forecasts`; NaN where it may be missing
     outcome: str  # the name of their column
     weights: Floats | None = None
+    counts: Floats | None = None  # how often each row is there; None where each is one
     times: Floats | None = None  # they do not descend; dates are days since 1970
     time_words: Callable[[int], str] | None = None  # the time of a row as it is written
     groups: dict[str, Ints] | None = None  # numbers of the rows of each group, in order
@@ -76,7 +77,7 @@ class Log:
     @property
     def rows(self) -> int:
         """n."""
-        return len(self.outcomes)
+        return len(self.outcomes) if self.counts is None else int(self.counts.sum())
 
 
 def read_log(table: Rows, asked: Asked) -> Log:
@@ -88,7 +89,7 @@ def read_log(table: Rows, asked: Asked) -> Log:
     said = remarks(table.name, named, log.total, log.rows, ones, largest, log.zeros)
     # Where forecasts are distinct no rows are equal.
     apart = any(len(np.unique(values)) == table.rows for values in log.forecasts.values())
-    duplicates = 0 if apart else table.duplicates()
+    duplicates = 0 if apart or table.counts is not None else table.duplicates()
     return replace(log, said=(*guessed, *said, *log.said), duplicates=duplicates)
 
 
@@ -103,11 +104,12 @@ def rows_of(table: Rows, asked: Asked) -> Log:
         outcomes, zeros = table.outcomes(str(asked.outcome), asked.positive)
     complete = np.all([np.isfinite(values) for values in number.values()], axis=0)
     keep = (np.isfinite(outcomes) | asked.open) & complete
+    many, total = table.counts, table.rows if table.counts is None else int(table.counts.sum())
     if not (keep.all() or asked.skip_missing):
-        i = int(np.argmin(keep))
+        i, lacking = int(np.argmin(keep)), np.count_nonzero(~keep) if many is None else int(many[~keep].sum())
         empty = next((name for name, values in number.items() if np.isnan(values[i])), asked.outcome)
         raise InvalidData(
-            f"{table.where(i)}: column {empty!r} is missing, as in {np.count_nonzero(~keep)} of {table.rows} rows; "
+            f"{table.where(i)}: column {empty!r} is missing, as in {lacking} of {total} rows; "
             "expected a value, or --skip-missing to leave such rows out"
         )
     weights = times = known = None
@@ -161,6 +163,7 @@ def rows_of(table: Rows, asked: Asked) -> Log:
         outcomes[rows],
         str(asked.outcome),
         weights=None if weights is None else weights[rows],
+        counts=None if many is None else many[rows],
         times=None if times is None else times[rows],
         time_words=None if times is None else lambda i: table.text(str(asked.time), int(rows[i])),
         groups=dict(sorted(groups.items())) or None,
@@ -171,7 +174,7 @@ def rows_of(table: Rows, asked: Asked) -> Log:
         said=said,
         places=rows,
         known=None if known is None else known[rows],
-        total=table.rows,
+        total=total,
         zeros=tuple(zeros),
         unresolved={name: values[complete & ~keep] for name, values in number.items()},
     )

@@ -50,10 +50,6 @@ class Evaluation:
     gamma: JointDistribution
     rows: tuple[Row, ...]
     intervals: str = ""  # the meaning of the intervals, in a sentence; "" without any
-    # measures of which nothing is proved when predictions move, where they were moved
-    refused: tuple[str, ...] = ()
-    # m and δ: predictions were moved to the nearest i/m, by δ on average
-    moved: tuple[int, float] | None = None
     # how many groups of levels draws of calibrated outcomes were measured at, and the mean distance from their means
     grouped: tuple[int, float] | None = None
     resample: "Resample | None" = None  # of samples with weights or clusters
@@ -106,19 +102,11 @@ class Evaluation:
         few = [r.name for r in self.rows if r.measure.tail and r.p_value is not None and r.p_large_n is None]
         if few and (self.resample is None or not self.resample.clusters):
             notes.append(f"no p for large n for {', '.join(few)}: few outcomes of a kind are expected")
-        if self.moved is not None:
-            notes.append(
-                f"predictions were moved to the nearest i/{self.moved[0]}, by {self.moved[1]:.2g} on average: brackets "
-                "are for what they were before, and outcomes of the reference are drawn at the moved ones"
-            )
         if self.grouped is not None:
             notes.append(
                 f"p and “if calibrated” are for values at {self.grouped[0]:,} groups of neighbouring forecasts, each "
                 f"at its mean, {self.grouped[1]:.2g} away on average; outcomes are drawn at the forecasts themselves"
             )
-        if self.refused:
-            names = ", ".join(self.refused)
-            notes.append(f"not given: {names}, of which nothing is proved when predictions are moved")
         return notes
 
     def _lines(self) -> list[list[str]]:

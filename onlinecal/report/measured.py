@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import Any
 
 from onlinecal.core.words import number_of
-from onlinecal.forecasts.measuring import DISTINCT, GRID, Measured, Part, Report
+from onlinecal.forecasts.measuring import Measured, Part, Report
 from onlinecal.forecasts.resampling import FEW
 from onlinecal.forecasts.table import Row
 from onlinecal.measures.base import ends
@@ -113,14 +113,13 @@ def about(column: Measured) -> str:
 def decision(column: Measured) -> str:
     """The worst decision task in words."""
     worst, p, evaluation = column.threshold, column.threshold_p, column.evaluation
-    grid = "" if evaluation.moved is None else f" of a grid of {evaluation.moved[0]:,} steps"
     between = "" if evaluation.grouped is None else f" between {evaluation.grouped[0]:,} groups"
-    said = f"Worst threshold{grid}: {worst}."
+    said = f"Worst threshold: {worst}."
     if worst.loss > 0.0 and p is None:
         said += " Without draws that is not tested against chance."
     elif worst.loss > 0.0:
         chance = (
-            f"the worst threshold{between or grid} of calibrated forecasts would lose {number(column.by_chance)} by "
+            f"the worst threshold{between} of calibrated forecasts would lose {number(column.by_chance)} by "
             f"chance (p = {number(p)})"
         )
         if not column.advises:
@@ -211,8 +210,7 @@ def data(report: Report) -> dict[str, Any]:
     return {
         "source": report.source, "outcome": report.outcome, "rows": report.rows, "said": report.said,
         "cautions": report.cautions,
-        "settings": {key: value for key, value in asdict(report.settings).items() if key != "measures"}
-        | {"distinct": DISTINCT, "grid": GRID},
+        "settings": {key: value for key, value in asdict(report.settings).items() if key != "measures"},
         "forecasts": [_column_data(column) for column in report.columns],
         "differences": [asdict(d) for d in report.differences],
         "by": report.by, "time": report.time, "cluster": report.cluster, "classes": report.classes,
@@ -248,11 +246,8 @@ def _column_data(column: Measured) -> dict[str, Any]:
         "weight": gamma.weight,
         "mean_forecast": float(gamma.mass @ gamma.predictions),
         "base_rate": gamma.base_rate,
-        "grid": None if evaluation.moved is None else evaluation.moved[0],
-        "moved": None if evaluation.moved is None else evaluation.moved[1],
         "cautions": column.cautions,
         "measures": [_row_data(row) for row in evaluation.rows],
-        "refused": list(evaluation.refused),
         "groups_drawn": None if evaluation.grouped is None else evaluation.grouped[0],
         "notes": evaluation.notes,
         "brier": column.brier._asdict(),

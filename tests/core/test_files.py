@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlinecal.core import files
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.files import Table, pieces, times
+from onlinecal.core.files import Table, times
 from onlinecal.core.rows import _numbers, as_number, as_time, moments
 
 
@@ -31,28 +30,23 @@ CELLS = st.text(st.sampled_from("ab1. ,;\"'\n\t%é\u0a0a"), max_size=5)
     quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
     end=st.sampled_from(["\n", "\r\n"]),
     encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
-    size=st.integers(1, 40),
 )
-def test_what_is_written_is_read_whole_and_in_pieces(
-    tmp_path_factory, rows, between, quoting, end, encoding, size
-):
-    """Python's own writer is the oracle; a cell that is empty or blank at its begin is no other for that."""
+def test_what_is_written_is_read(tmp_path_factory, rows, between, quoting, end, encoding):
+    """Python's own writer is the oracle. Rows have their places; cells may be blank at the begin, rows altogether."""
     file = tmp_path_factory.mktemp("t") / "f.csv"
     with file.open("w", encoding=encoding, newline="") as out:
         csv.writer(out, delimiter=between, quoting=quoting, lineterminator=end).writerows(
             [["p", "q", "r"], *rows]
         )
-    wanted = [[cell.strip() for cell in row] for row in rows]
-
-    def cells(part):
-        return [[(cell or "").strip() for cell in row] for row in part.frame.rows()]
-
     whole = Table(file, delimiter=between)
+    found = [[(cell or "").strip() for cell in row] for row in whole.frame.rows()]
+    wanted = [[cell.strip() for cell in row] for row in rows]
     assert whole.columns == ["p", "q", "r"]
-    assert cells(whole) == wanted
-    parts = list(pieces(file, delimiter=between, size=size))
-    assert [row for part in parts for row in cells(part)] == wanted
-    assert [part.first for part in parts] == np.cumsum([0, *(part.rows for part in parts)])[:-1].tolist()
+    assert dict_of(whole.places, found) == dict_of(range(len(rows)), wanted)
+
+
+def dict_of(places, rows):
+    return {int(place): row for place, row in zip(places, rows, strict=True) if any(row)}
 
 
 @pytest.mark.parametrize(
@@ -61,7 +55,9 @@ def test_what_is_written_is_read_whole_and_in_pieces(
         ('a"b,1\n5" nail,2\n', [('a"b', "1"), ('5" nail', "2")]),
         ('"a" , "b, c"\n', [("a ", "b, c")]),
         ('"a\n",\n', [("a\n", None)]),
-        ("1\n\n,2\n\n\n", [("1", None), (None, None), (None, "2")]),
+        ("1\n\n,2\n\n\n", [("1", None), (None, "2")]),
+        ('1\n,\n# a "remark"\n"","2"\n', [("1", None), ("", "2")]),
+        ("#1,\n#2,a\n", [("#2", "a")]),
     ],
 )
 def test_odd_cells(tmp_path, text, cells):
@@ -74,20 +70,6 @@ def test_commas_for_thousands_are_no_decimal_commas(tmp_path):
         table(tmp_path, 'p,w\n"0,5",950\n0.5,"1,200"\n').numbers("w")
     assert table(tmp_path, 'p,w\n"0,5",950\n').numbers("p").tolist() == [0.5]
     assert table(tmp_path, "p;w\n0,5;1,200\n").numbers("w").tolist() == [1.2]
-
-
-@pytest.mark.parametrize(("mark", "blank"), [(b"", b""), (b"\xef\xbb\xbf", b""), (b"", b"\n\n")])
-def test_cuts_at_every_byte_lose_no_line_and_double_none(tmp_path, mark, blank):
-    path = tmp_path / "f.csv"
-    path.write_bytes(mark + blank + b"p,y\n0.5,1\n0.25,0\n,\n0.125,1")
-    size, whole = path.stat().st_size, Table(path).frame.rows()
-    for cut in range(1 + len(mark + blank), size):
-        found = [one for part in ((0, cut), (cut, size)) for one in pieces(path, part=part)]
-        assert [row for one in found for row in one.frame.rows()] == whole
-        assert {tuple(one.columns) for one in found} == {("p", "y")}
-    path.write_text("p,y,note\n" + '0.5,1,"a\nb"\n' * 50)
-    with pytest.raises(InvalidData, match="cannot be cut between lines"):
-        [list(pieces(path, part=(i, i + 37))) for i in range(0, path.stat().st_size, 37)]
 
 
 @pytest.mark.parametrize(
@@ -122,13 +104,47 @@ def test_columns_keep_their_names(tmp_path):
     assert table(tmp_path, "p,y\r0.5,1\r").numbers("p").tolist() == [0.5]
 
 
-def test_standard_input_has_the_room_that_there_is(monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"p\n0.25\n")))
+def test_standard_input(monkeypatch):
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO("p\n0.25\n".encode("utf-16"))))
+    )
     assert Table("-").numbers("p").tolist() == [0.25]
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"p\n0.25\n")))
-    monkeypatch.setattr(files, "free_memory", lambda: 10.0)
-    with pytest.raises(InvalidData, match="standard input has more than"):
-        Table("-")
+
+
+@pytest.mark.parametrize(
+    ("above", "columns", "line"),
+    [
+        ("sep=;\np;y\n", ["p", "y"], 4),
+        ('"sep=|"\r\n\r\np|y\r\n', ["p", "y"], 5),
+        ("# made, by hand\n#\np,y\n", ["p", "y"], 5),
+        ("# made by hand\n# p,y\n", ["# p", "y"], 4),
+    ],
+)
+def test_lines_above_the_header(tmp_path, above, columns, line):
+    between = "".join(c for c in ",;|" if c in above.splitlines()[-1])
+    found = table(tmp_path, f"{above}0.5{between}1\n0.25{between}x\n")
+    assert found.columns == columns
+    assert found.numbers(columns[0]).tolist() == [0.5, 0.25]
+    with pytest.raises(InvalidData, match=f"line {line}: column 'y' is 'x'"):
+        found.numbers("y")
+
+
+@pytest.mark.parametrize("name", ["f.json", "f.jsonl", "f.NDJSON", "f.jsonl.gz"])
+def test_records(tmp_path, name):
+    rows = [
+        '{"p": 0.5, "y": true, "note": "a"}',
+        '{"p": "25%", "y": false}',
+        '{"p": null, "y": true, "more": [1, 2]}',
+    ]
+    text = f"[{','.join(rows)}]" if name == "f.json" else "\n".join(rows)
+    found = table(tmp_path, gzip.compress(text.encode()) if name.endswith("gz") else text, name)
+    assert found.columns == ["p", "y", "note", "more"]
+    assert found.numbers("p", gaps=-1.0, percent=True).tolist() == [0.5, 25.0, -1.0]
+    assert found.outcomes("y")[0].tolist() == [1.0, 0.0, 1.0]
+    with pytest.raises(InvalidData, match="row 3: column 'p' is missing"):
+        found.numbers("p", percent=True)
+    with pytest.raises(InvalidData, match="is not a JSON"):
+        table(tmp_path, "p,y\n0.5,1\n", name.removesuffix(".gz"))
 
 
 # ---------------------------------------------------------------- numbers and times

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from scipy.stats import binom
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.errors import UnknownName
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts import evaluation
 from onlinecal.forecasts.evaluation import evaluate
@@ -153,23 +153,6 @@ def test_a_bracket_has_the_interval_of_all_its_values():
     ).rows:
         assert row.interval[0] <= row.ends[0] <= row.ends[1] <= row.interval[1]
     assert row.ends[0] < row.ends[1]
-
-
-def test_what_evaluate_says_of_moved_predictions():
-    rng = np.random.default_rng(0)
-    p = rng.random(500)
-    gamma = JointDistribution.from_samples(p, rng.random(500) < p**1.2)
-    moved, distance = gamma.round(64)
-    found = evaluate(moved, moved=(64, distance), bootstrap=50)
-    assert set(found.refused) == {name for name, m in MEASURES.items() if m.modulus is None}
-    plain = evaluate(moved, bootstrap=50, measures=["smooth_ce"]).rows[0]
-    row = next(row for row in found.rows if row.name == "smooth_ce")
-    wider = MEASURES["smooth_ce"].modulus(0.5 / 64)
-    assert row.interval[1] == pytest.approx(plain.interval[1] + wider, abs=1e-15)
-    assert row.value.lower <= MEASURES["smooth_ce"].function(gamma) <= row.value.upper
-    assert "not given: ece" in " ".join(found.notes)
-    with pytest.raises(InvalidParameter, match="moved"):
-        evaluate(moved, moved=(64, 0.1))
 
 
 def test_a_large_number_of_rows_is_no_reason_to_stop():

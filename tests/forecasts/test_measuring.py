@@ -1,4 +1,4 @@
-"""Reports of logs: by group, over time, of many forecasts, with weights. Read in parts they are those of the whole."""
+"""Reports of logs: by group, over time, of many forecasts, with weights; of counted rows they are the same."""
 
 import itertools
 import json
@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 import onlinecal as oc
 from onlinecal.core import progress
 from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.core.files import Table, pieces
-from onlinecal.forecasts import measuring, reference, source
+from onlinecal.core.files import Table, scanned
+from onlinecal.forecasts import reference, source
 from onlinecal.forecasts.cautions import unresolved_bounds
 from onlinecal.forecasts.evaluation import DECIDING, EVERYTHING, evaluate
 from onlinecal.forecasts.inference import calibration_test, holm
 from onlinecal.forecasts.measuring import Settings, measure_log
-from onlinecal.forecasts.reading import Asked, Log, columns_of, read_log
+from onlinecal.forecasts.reading import Asked, Log, read_log
 from onlinecal.forecasts.resampling import Resample
-from onlinecal.forecasts.source import merged_sums, places_of, report_of
+from onlinecal.forecasts.source import report_of
 from onlinecal.forecasts.thresholds import worst_threshold
 from onlinecal.measures.base import require_modulus
 from onlinecal.report.measured import decision
@@ -238,46 +238,18 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("name", ["f.csv", "f.parquet", "f.csv.gz", "odd ' name.csv"])
-def test_parts_and_workers_find_what_is_found_in_memory(tmp_path, name):
-    path = str(written(tmp_path / name, frame(600)))
+def test_what_is_counted_is_what_is_found_in_memory(tmp_path, name):
+    table = frame(600, digits=1)
+    path = str(written(tmp_path / name, table))
     asked = Asked(forecasts=("p", "q"), by=("site", "note"))
     plain = report_of(path, asked, FEW)
     assert plain.by == "site, note"
     assert [part.name for part in plain.columns[0].groups][::4] == ['note: a, "b"', "site: south"]
-    size = 70 if name.endswith("parquet") else 2000
-    same(plain, report_of(path, asked, FEW, in_parts=True, size=size))
-    # Of the workers without a cluster; a tree: the sums of some, and then of these.
-    named, guessed = columns_of(next(pieces(path)), asked)
-    places = places_of(path, 2 * size)
-    assert len(places) > 3 or name.endswith(".gz")
-    found = [source._sums(path, named, size, place) for place in places]
-    found = [merged_sums(found[:2]), merged_sums(found[2:])] if len(found) > 2 else found
-    sums = merged_sums(found)
-    same(plain, source._report(path, named, guessed, sums, FEW))
-
-
-def test_too_many_predictions_of_a_file_in_parts_go_to_one_grid(tmp_path, monkeypatch):
-    table = frame(5000, digits=12)
-    path, asked = str(written(tmp_path / "f.csv", table)), Asked(forecasts=("p",))
-    settings = Settings(draws=20, measures=("smooth_ce", "ece"))
-    some = Settings(draws=0, measures=("smooth_ce",))
-    assert report_of(path, asked, some, in_parts=True).columns[0].gamma.levels == 5000
-    monkeypatch.setattr(source, "DISTINCT", 1000)
-    monkeypatch.setattr(measuring, "GRID", 128)
-    plain = report_of(path, asked, settings, in_parts=False).columns[0].evaluation
-    assert (plain.refused, plain.moved) == ((), None)
-    on_grid, distance = plain.gamma.round(128)
-    # No part alone has too many.
-    for size in (10_000, None):
-        (column,) = report_of(path, asked, settings, in_parts=True, size=size).columns
-        parts = column.evaluation
-        assert parts.refused == ("ece",)
-        assert parts.moved == (128, pytest.approx(distance, rel=1e-9))
-        assert bits(parts.gamma) == bits(on_grid)
-        low, high = parts.rows[0].ends
-        assert low < plain["smooth_ce"] < high
-        assert any("moved to the nearest i/128" in note for note in parts.notes)
-        assert "of a grid of 128 steps" in decision(column)
+    same(plain, report_of(path, asked, FEW, in_parts=True))
+    with scanned(path) as file:
+        found, different = file.different(["p", "q", "y"]), len(table[["p", "q", "y"]].drop_duplicates())
+        assert (found.rows, found.counts.sum(), file.many()) == (different, 600, 600)
+        assert file.many(["p", "q", "y"]) == pytest.approx(different, abs=2)
 
 
 @pytest.mark.parametrize("parts", [False, True])
@@ -287,7 +259,7 @@ def test_what_is_said_of_all_rows(tmp_path, parts):
 
     def said_of(cells, words="01", **asked):
         path.write_text("p,y\n" + "".join(f"{cell},{words[i % 2]}\n" for i, cell in enumerate(cells)))
-        found = report_of(str(path), Asked(("p",), "y", **asked), settings, in_parts=parts, size=20)
+        found = report_of(str(path), Asked(("p",), "y", **asked), settings, in_parts=parts)
         return " ".join(found.said)
 
     for cells, cautioned in (([0.25, 1.0, 0.5], True), ([0.25, 1.5, 0.5], False), ([0, 0, 0], False)):
@@ -338,8 +310,8 @@ def test_odd_types_of_parquet(tmp_path, kind):
 def test_groups_have_the_same_names(tmp_path, names, wanted):
     pd.DataFrame({"p": [0.5] * 6, "y": [0, 1] * 3, "g": names}).to_parquet(tmp_path / "f.parquet")
     asked, settings = Asked(("p",), "y", by=("g",)), Settings(draws=0, measures=("ece",))
-    for size in (None, 2):
-        found = report_of(str(tmp_path / "f.parquet"), asked, settings, in_parts=True, size=size)
+    for parts in (False, True):
+        found = report_of(str(tmp_path / "f.parquet"), asked, settings, in_parts=parts)
         assert {part.name: part.rows for part in found.columns[0].groups} == wanted
 
 
@@ -355,36 +327,16 @@ def test_what_is_large_or_larger_than_memory_is_read_in_parts(tmp_path, monkeypa
         assert in_parts()
         assert not in_parts(in_parts=False)
     monkeypatch.setattr(source, "free_memory", lambda: 1.0)
-    assert in_parts()
     parts = {"in_parts": True}
     for given, options, asked, error, words in (
         (path, {"in_parts": False}, {}, InvalidData, "expected none of --in-memory, --time"),
         (path, {}, {"time": "day"}, InvalidData, "GiB of memory, and .* are free; expected none of"),
-        ("-", parts, {}, InvalidData, "standard input cannot be read in parts"),
+        (path, {}, {}, InvalidData, "different rows that they need some .* expected one --forecast"),
         *[(path, parts, {of: "q"}, InvalidParameter, f"--{of} with .*, which is read in parts")
           for of in ("time", "classes", "weight", "cluster")],
-        (path, {"scheduler": "x"}, {"encoding": "latin-1"}, InvalidData, "expected no --encoding"),
     ):  # fmt: skip
         with pytest.raises(error, match=words):
             report_of(str(given), Asked(("p",), **asked), FEW, **options)
-
-
-@pytest.mark.slow
-def test_a_cluster_finds_the_report_of_one_machine(tmp_path):
-    distributed = pytest.importorskip("distributed")
-    asked = Asked(forecasts=("p", "q"), by=("site",))
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0"
-    ) as cluster:
-        own = {"scheduler": cluster.scheduler_address}
-        for name, size in (("f.csv", 2500), ("f.parquet", 50)):
-            path = str(written(tmp_path / name, frame(600)))
-            assert len(places_of(path, size)) > 8  # a tree of two storeys
-            same(report_of(path, asked, FEW, size=size, **own), report_of(path, asked, FEW))
-        bad = tmp_path / "bad.csv"
-        bad.write_text("p,y\n" + "0.5,1\n" * 99 + "45,0\n")
-        with pytest.raises(InvalidData, match="holds '45'"):
-            report_of(str(bad), Asked(), FEW, size=100, **own)
 
 
 @drawn(

@@ -159,9 +159,9 @@ def test_labels_without_their_columns_are_refused(tmp_path, text, words, asked):
 def test_bad_input_is_one_line_that_says_where(tmp_path, text, words, asked):
     asked = {"forecasts": ("p",), "outcome": "y"} | asked
     ways = [lambda: log(tmp_path, text, **asked)]
-    if words in [row[1] for row in ROWS]:  # in parts as well, of two rows or so
+    if words in [row[1] for row in ROWS]:  # in parts as well
         given, settings = Asked(**asked), Settings(draws=0, measures=("brier",))
-        ways.append(lambda: report_of(str(tmp_path / "f.csv"), given, settings, in_parts=True, size=20))
+        ways.append(lambda: report_of(str(tmp_path / "f.csv"), given, settings, in_parts=True))
     for way in ways:
         with pytest.raises(OnlinecalError) as error:
             way()

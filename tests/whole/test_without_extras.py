@@ -32,7 +32,6 @@ DONE = {
     "from onlinecal import RecalibratedClassifier": "sklearn",
     "oc.RiverRecalibrator": "river",
     "oc.search.search('forecast_hedging', 'ece', horizon=20, runs=2, evaluations=40, fresh=2)": "search",
-    "main('measure', 'log.csv', '--scheduler', 'tcp://localhost:1')": "cluster",
     "oc.play(['forecast_hedging'], ['drift'], horizon=20, runs=2, scheduler='tcp://localhost:1')": "cluster",
 }
 CODE = """
