@@ -167,8 +167,8 @@ class Schedule(Named):
 
 
 class Clock:
-    """The times of questions and outcomes of a game, read in order, block by block. The game ends when question T + 1
-    would be asked, or, if it never is, when every outcome is known.
+    """The times of questions and outcomes of a game, read in order. The game ends when question T + 1 would be asked,
+    or, if it never is, when every outcome is known.
     """
 
     def __init__(self, schedule: Schedule, horizon: int, seed: int) -> None:
@@ -179,9 +179,9 @@ class Clock:
         ]
         length = schedule.length
         self._last = horizon + 1 if length is None or length > horizon else horizon
-        self._first, self._before = 1, 0.0
-        self._asked: Floats = np.empty(0)
-        self._known: Floats = np.empty(0)
+        #: times that are drawn and not passed: the number of the first question, when they are asked, and known
+        self._first, self._asked = 1, np.empty(0)
+        self._known = np.empty((0, 2) if schedule.delays.by_outcome else 0)
 
     def times(self, number: int) -> tuple[float, float]:
         """The times of question `number` and of its outcome; infinite beyond the last question.
@@ -190,32 +190,25 @@ class Clock:
         """
         if number > self._last:
             return math.inf, math.inf
-        at = self._place(number)
-        return float(self._asked[at]), float(self._known[at].max())
+        asked, known = self.span(number, number)
+        return float(asked[0]), float(known.max())
 
     def span(self, first: int, last: int) -> tuple[Floats, Floats]:
         """The same of questions `first` to `last`, none of them beyond the last one.
 
         Where delays depend on outcomes, the second array has two columns: the times for outcome 0 and for outcome 1.
         """
-        pieces: list[tuple[Floats, Floats]] = []
-        while not pieces or first <= last:
-            at = self._place(first)
-            piece = slice(at, at + last + 1 - first)
-            pieces.append((self._asked[piece], self._known[piece]))
-            first += len(pieces[-1][0])
-        if len(pieces) == 1:
-            return pieces[0]
-        asked, known = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
-        return asked, known
-
-    def _place(self, number: int) -> int:
-        """The place of a question in the block that was drawn last."""
-        if number < self._first:
-            raise InvalidParameter(f"question {number} was asked before; expected them in their order")
-        while number >= self._first + len(self._asked):
-            self._draw()
-        return number - self._first
+        if first < self._first:
+            raise InvalidParameter(f"question {first} was asked before; expected them in their order")
+        pieces, number = [(self._asked, self._known)], self._first + len(self._asked)
+        while number <= last:
+            pieces.append(self._draw(number, float(pieces[-1][0][-1]) if number > 1 else 0.0))
+            number += len(pieces[-1][0])
+        if len(pieces) > 1:
+            self._asked, self._known = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
+        passed, many = first - self._first, last + 1 - first
+        self._first, self._asked, self._known = first, self._asked[passed:], self._known[passed:]
+        return self._asked[:many], self._known[:many]
 
     def check(self) -> None:
         """Refuses a schedule by which no outcome would become known in the game, or with times that cannot be.
@@ -223,24 +216,21 @@ class Clock:
         Drawn times are looked at until one outcome is known in time, those of a file to the end.
         """
         self.schedule.check_length(self.horizon)
-        length, earliest = self.schedule.length, math.inf
-        while self._first + len(self._asked) <= self._last:
-            self._draw()
-            known = self._known[: max(0, self.horizon + 1 - self._first)]
-            earliest = min(earliest, float(known.min(initial=math.inf)))
-            if length is None and earliest < self._asked[-1]:
+        earliest, end = math.inf, math.inf
+        for first in range(1, self._last + 1, BLOCK):
+            asked, known = self.span(first, min(first + BLOCK - 1, self._last))
+            earliest = min(earliest, float(known[: self.horizon + 1 - first].min(initial=math.inf)))
+            end = float(asked[-1])
+            if self.schedule.length is None and earliest < end:
                 return
-        end = math.inf if self._last == self.horizon else float(self._asked[-1])
-        if not earliest < end:
+        if not earliest < (math.inf if self._last == self.horizon else end):
             raise InvalidParameter(
                 f"with {self.schedule.label} no outcome becomes known before question {self.horizon + 1} would be "
                 f"asked, when a game of T = {self.horizon} ends; expected shorter delays or a longer game"
             )
 
-    def _draw(self) -> None:
-        if len(self._asked):
-            self._before = float(self._asked[-1])
-        self._first = first = self._first + len(self._asked)
+    def _draw(self, first: int, before: float) -> tuple[Floats, Floats]:
+        """The next block of times, of the same size however they are read; question `first` − 1 was asked `before`."""
         # As many as there were before: short games draw few, and long ones seldom.
         count = min(max(BLOCK, min(MOST, first - 1)), self._last + 1 - first)
         parts = self.schedule.arrivals, self.schedule.delays
@@ -250,13 +240,12 @@ class Clock:
             else np.zeros(count)
             for stream, part in zip(self._streams, parts, strict=True)
         )
-        self._asked = beginnings(parts[0], first, self._before, u)
-        late = parts[1]
-        if late.by_outcome:
-            both = [endings(late, first, self._asked, v.copy(), outcome=outcome) for outcome in (0, 1)]
-            self._known = np.stack(both, axis=1)
-        else:
-            self._known = endings(late, first, self._asked, v)
+        arrivals, delays = parts
+        asked = beginnings(arrivals, first, before, u)
+        if not delays.by_outcome:
+            return asked, endings(delays, first, asked, v)
+        both = [endings(delays, first, asked, v.copy(), outcome=outcome) for outcome in (0, 1)]
+        return asked, np.stack(both, axis=1)
 
 
 class Load(NamedTuple):
