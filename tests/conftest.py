@@ -26,6 +26,8 @@ def pytest_configure(config):
 
 #: rooms of tests of compiled code, which `.ci/run` plays with checks of bounds
 COMPILED = {"core", "engine", "exploit", "forecasters", "forecasts", "games", "measures", "natures"}
+#: those of classes that tests write, in Python or compiled: of our own code they play what others play, too
+WRITTEN = {"test_careless.py", "test_compiled.py", "test_objects.py", "test_plain.py", "test_silent.py"}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -34,7 +36,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         # Each strategy is in a fast pair: all pairs need no checks of bounds.
         all_pairs = item.path.name == "test_same.py" and item.get_closest_marker("slow")
-        if item.path.parent.name in COMPILED and not all_pairs:
+        if item.path.parent.name in COMPILED and item.path.name not in WRITTEN and not all_pairs:
             item.add_marker(pytest.mark.compiled)
 
 
