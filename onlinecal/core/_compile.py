@@ -106,7 +106,7 @@ def _say_that_nothing_is_kept() -> None:
 
 # ---------------------------------------------------------------- code that is kept, of this state of the package
 
-#: rooms of which no kernel of another file takes a function or a number
+#: rooms of which no kernel of another file takes a function or a number; a test holds it
 APART = {
     "checks", "commands", "exploit", "forecasts", "growth", "monitoring", "recalibration", "report", "study",
     "worlds",

@@ -7,8 +7,6 @@ not count.
 
 import copyreg
 import dataclasses
-import enum
-import functools
 import hashlib
 import importlib.util
 import inspect
@@ -27,17 +25,47 @@ import onlinecal
 from onlinecal.core.errors import InvalidParameter
 
 
-def content(thing: Any) -> Any:
+def content(thing: Any, above: tuple[Any, ...] = ()) -> Any:
     """The content of a strategy, a task, a response, a function, or a value of a parameter; fit for JSON.
 
     A class or function may name what else it depends on in an attribute `fingerprint`. The field metadata
-    ``{"key": False}`` leaves a parameter out, and ``{"key": "unless default"}`` one that was added later.
+    ``{"key": False}`` leaves a parameter out, and ``{"key": "unless default"}`` one that was added later. `above` is
+    what this is a part of: a thing that holds itself is not followed again.
 
     >>> from onlinecal.natures import Bernoulli
     >>> content(Bernoulli(0.25))
     {'class': 'Bernoulli', 'version': 1, 'parameters': {'q': 0.25}}
     """
-    return _content(thing, ())
+    if isinstance(thing, np.generic):
+        thing = thing.item()
+    if thing is None or type(thing) in (bool, int, str):
+        return thing
+    if isinstance(thing, float):
+        if not math.isfinite(thing):
+            return {"float": str(thing)}
+        return int(thing) if thing.is_integer() else float(thing)  # q = 1 and q = 1.0 are one strategy
+    if type(thing) is bytes:  # which pickling would give as itself; dates are kept in them, too
+        return {"bytes": hashlib.sha256(thing).hexdigest()[:16]}
+    if any(thing is each for each in above):
+        return {"above": [thing is each for each in above].index(True)}
+    above = (*above, thing)
+    if isinstance(thing, np.ndarray) and not thing.dtype.hasobject:
+        held = hashlib.sha256(thing.tobytes()).hexdigest()[:16]
+        return {"array": held, "dtype": str(thing.dtype), "shape": list(thing.shape)}
+    if isinstance(thing, list | tuple):
+        return [content(item, above) for item in thing]
+    if isinstance(thing, set | frozenset):
+        return {"set": sorted((content(item, above) for item in thing), key=digest)}
+    if isinstance(thing, Mapping):
+        items = ([content(key, above), content(value, above)] for key, value in thing.items())
+        return {"mapping": sorted(items, key=digest)}
+    if inspect.ismodule(thing):
+        name = thing.__name__
+        own = not of_library(name) and name.partition(".")[0] != "onlinecal"
+        return {"module": name, **({"source": sources(thing)} if own else {})}
+    if isinstance(thing, type) or (inspect.isroutine(thing) and not inspect.ismethod(thing)):
+        return _code(thing, above)
+    return _code(type(thing), above) | _state(thing, above)
 
 
 def keyed_fields(thing: Any) -> list[dataclasses.Field[Any]]:
@@ -68,52 +96,12 @@ def differences(old: Any, new: Any, path: tuple[str, ...] = ()) -> Iterator[tupl
         yield path
 
 
-def _content(thing: Any, above: tuple[Any, ...]) -> Any:
-    """`above` is what this is a part of: a thing that holds itself is not followed again."""
-    if isinstance(thing, np.generic):
-        thing = thing.item()
-    if thing is None or type(thing) in (bool, int, str):
-        return thing
-    if isinstance(thing, float):
-        if not math.isfinite(thing):
-            return {"float": str(thing)}
-        return int(thing) if thing.is_integer() else float(thing)  # q = 1 and q = 1.0 are one strategy
-    if type(thing) is bytes:  # which pickling would give as itself; dates are kept in them, too
-        return {"bytes": hashlib.sha256(thing).hexdigest()[:16]}
-    if any(thing is each for each in above):
-        return {"above": [thing is each for each in above].index(True)}
-    above = (*above, thing)
-    if isinstance(thing, enum.Enum):
-        return _code(type(thing), above) | {"member": thing.name}
-    if isinstance(thing, np.ndarray) and not thing.dtype.hasobject:
-        held = hashlib.sha256(thing.tobytes()).hexdigest()[:16]
-        return {"array": held, "dtype": str(thing.dtype), "shape": list(thing.shape)}
-    if isinstance(thing, list | tuple):
-        return [_content(item, above) for item in thing]
-    if isinstance(thing, set | frozenset):
-        return {"set": sorted((_content(item, above) for item in thing), key=digest)}
-    if isinstance(thing, Mapping):
-        items = ([_content(key, above), _content(value, above)] for key, value in thing.items())
-        return {"mapping": sorted(items, key=digest)}
-    if isinstance(thing, functools.partial):
-        return {"partial": [_content(part, above) for part in (thing.func, thing.args, thing.keywords)]}
-    if inspect.ismethod(thing):
-        return {"method": [_content(part, above) for part in (thing.__func__, thing.__self__)]}
-    if inspect.ismodule(thing):
-        name = thing.__name__
-        own = not of_library(name) and name.partition(".")[0] != "onlinecal"
-        return {"module": name, **({"source": sources(thing)} if own else {})}
-    if isinstance(thing, type) or inspect.isroutine(thing):
-        return _code(thing, above)
-    return _code(type(thing), above) | _state(thing, above)
-
-
 def _state(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
     """The parameters of a dataclass; of any other object, the state that pickling keeps."""
     # A subclass of a dataclass that is not one itself may keep its state elsewhere than in fields.
     if "__dataclass_fields__" in vars(type(thing)):
         fields = [f for f in keyed_fields(thing) if f.init]
-        state = {"parameters": {f.name: _content(getattr(thing, f.name), above) for f in fields}}
+        state = {"parameters": {f.name: content(getattr(thing, f.name), above) for f in fields}}
     else:
         try:
             reduce = copyreg.dispatch_table.get(type(thing))
@@ -123,9 +111,9 @@ def _state(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
                 f"what {thing!r} holds cannot be told ({error}), so results cannot be kept under it"
             ) from None
         parts = kept if isinstance(kept, str) else [p if i < 3 else list(p or ()) for i, p in enumerate(kept)]
-        state = {"state": _content(parts, above)}
+        state = {"state": content(parts, above)}
     mark = getattr(thing, "fingerprint", None)
-    return state if mark is None else state | {"fingerprint": _content(mark, above)}
+    return state if mark is None else state | {"fingerprint": content(mark, above)}
 
 
 def _code(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
@@ -145,25 +133,20 @@ def _code(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
     # Made in C, as the cache around a function is.
     wrapped = getattr(thing, "__wrapped__", None)
     if wrapped is not None:
-        return found | {"wrapped": _content(wrapped, above)}
+        return found | {"wrapped": content(wrapped, above)}
     return found if of_library(module) else found | {"source": sources(thing)}
 
 
 def _held(function: Any, above: tuple[Any, ...]) -> dict[str, Any]:
     """The values that a function holds beyond its source."""
     inside = [_inside(cell) for cell in function.__closure__ or ()]
-    held: dict[str, Any] = {
-        "defaults": function.__defaults__,
-        "named": function.__kwdefaults__,
-        "closure": inside,
-    }
+    held = {"defaults": function.__defaults__, "named": function.__kwdefaults__, "closure": inside}
     # A lambda, or a function within another, may not be the only one of its name.
     if "<" in function.__qualname__:
         code = function.__code__
-        held["code"] = repr(
-            (code.co_code, code.co_names, [c for c in code.co_consts if not inspect.iscode(c)])
-        )
-    return {name: _content(value, above) for name, value in held.items() if value}
+        constants = [each for each in code.co_consts if not inspect.iscode(each)]
+        held["code"] = repr((code.co_code, code.co_names, constants))
+    return {name: content(value, above) for name, value in held.items() if value}
 
 
 def _inside(cell: Any) -> Any:
@@ -179,7 +162,7 @@ def _inner(cls: type, above: tuple[Any, ...]) -> dict[str, Any]:
     for name, part in sorted(vars(cls).items()):
         told = isinstance(part, _PLAIN) or (local and not inspect.ismemberdescriptor(part))
         if told and (name[:2] != "__" or inspect.isfunction(part)):
-            parts[name] = _content(_bare(part), above)
+            parts[name] = content(_bare(part), above)
     return {"parts": parts} if parts else {}
 
 

@@ -192,14 +192,14 @@ def _outside(frames: Iterable[Any], installed: bool) -> list[Any]:
     import importlib
     import sysconfig
 
-    imports, here = Path(importlib.__file__).parent, Path(__file__).parents[1]
-    folders = [here] if installed else [here, *map(Path, set(sysconfig.get_paths().values()))]
+    folders = [Path(__file__).parents[1], Path(importlib.__file__).parent]
+    if not installed:
+        folders += map(Path, sysconfig.get_paths().values())
     return [
         frame
         for frame in frames
         if not frame.filename.startswith("<frozen")
-        and (path := Path(frame.filename)).parent != imports
-        and not any(path.is_relative_to(folder) for folder in folders)
+        and not any(Path(frame.filename).is_relative_to(folder) for folder in folders)
     ]
 
 

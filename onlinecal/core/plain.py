@@ -30,34 +30,29 @@ class Maker:
 
     version: ClassVar[int] = 1
 
-    make: Callable[..., Any]
+    origin: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
     options: tuple[tuple[str, Any], ...] = ()
     of: type | None = dataclasses.field(default=None, metadata={"key": False})
 
     def __call__(self, **more: Any) -> Any:
         arguments, options = copy.deepcopy((self.arguments, dict(self.options)))
-        return fresh(self.make, *arguments, **options, **more)
+        return fresh(self.origin, *arguments, **options, **more)
 
     @property
     def __signature__(self) -> inspect.Signature:
         """The arguments that are still to be given."""
-        signature = inspect.signature(functools.partial(self.make, *self.arguments, **dict(self.options)))
+        signature = inspect.signature(functools.partial(self.origin, *self.arguments, **dict(self.options)))
         left = [p for p in signature.parameters.values() if p.name not in dict(self.options)]
         return signature.replace(parameters=left)
 
     @property
-    def origin(self) -> Any:
-        """The class or function that is called."""
-        return self.make
-
-    @property
     def given(self) -> dict[str, Any]:
         """The parameters with their names."""
-        known = known_parameters(self.make)
+        known = known_parameters(self.origin)
         if not known:
             return dict(self.options)
-        bound = inspect.signature(self.make).bind_partial(*self.arguments, **dict(self.options)).arguments
+        bound = inspect.signature(self.origin).bind_partial(*self.arguments, **dict(self.options)).arguments
         stars = {p.name for p in known.values() if p.kind is p.VAR_KEYWORD}
         plain = {key: value for key, value in bound.items() if key not in stars}
         return plain | {key: value for star in stars & bound.keys() for key, value in bound[star].items()}
@@ -65,27 +60,22 @@ class Maker:
 
 @dataclass(frozen=True, eq=False)
 class Copier:
-    """Makes a fresh object by copying one. `thing` is a copy of the given object, which stays as it is."""
+    """Makes a fresh object by copying one. `origin` is a copy of the given object, which stays as it is."""
 
     version: ClassVar[int] = 1
 
-    thing: Any
+    origin: Any
 
     def __call__(self) -> Any:
-        return copy.deepcopy(self.thing)
-
-    @property
-    def origin(self) -> Any:
-        """The object that is copied."""
-        return self.thing
+        return copy.deepcopy(self.origin)
 
     @property
     def given(self) -> dict[str, Any]:
         """Its fields, or the parameters that it keeps under their names, else the numbers and texts that it holds."""
-        if dataclasses.is_dataclass(self.thing):
-            return {f.name: getattr(self.thing, f.name) for f in dataclasses.fields(self.thing) if f.init}
-        held = {key: value for key, value in getattr(self.thing, "__dict__", {}).items() if key[0] != "_"}
-        named = [key for key in inspect.signature(type(self.thing)).parameters if key in held]
+        if dataclasses.is_dataclass(self.origin):
+            return {f.name: getattr(self.origin, f.name) for f in dataclasses.fields(self.origin) if f.init}
+        held = {key: value for key, value in getattr(self.origin, "__dict__", {}).items() if key[0] != "_"}
+        named = [key for key in inspect.signature(type(self.origin)).parameters if key in held]
         if named:
             return {key: held[key] for key in named}
         return {

@@ -5,14 +5,10 @@ import io
 import sys
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 #: seconds after which a bar is shown, and between two lines in a file
 PATIENCE, EVERY = 2.0, 30.0
-
-#: function that shows the state and a text, seconds between two calls of it, function that ends it
-_Shown = tuple[Callable[[str], Any], float, Callable[[], Any]]
 
 
 class Progress:
@@ -32,7 +28,9 @@ class Progress:
         self._at = self._began + (0.0 if shown else PATIENCE if self._live else EVERY)
         self._done = 0
         self._text = ""
-        self._shown: _Shown | None = None
+        #: the bar below a cell, or on a terminal, once there is one
+        self._spot: Any = None
+        self._bar: Any = None
         self._lock, self._over = threading.Lock(), threading.Event()
         self._clock = threading.Thread(target=self._tick, daemon=True) if ticks and self._wanted else None
 
@@ -45,8 +43,10 @@ class Progress:
         self._over.set()
         if self._clock is not None:
             self._clock.join()
-        if self._shown is not None:
-            self._shown[2]()
+        if self._spot is not None:
+            self._show_in_cell(gone=True)
+        if self._bar is not None:
+            self._bar.stop()
 
     def describe(self, text: str) -> None:
         """Names the work that is being done now."""
@@ -59,64 +59,52 @@ class Progress:
         if not self._wanted or time.perf_counter() < self._at:
             return
         with self._lock:
-            if self._shown is None:
-                self._shown = self._cell() if self._notebook else self._bar() if self._live else self._lines()
-            show, every, _ = self._shown
-            self._at = time.perf_counter() + every
-            show(self._text)
+            self._at = time.perf_counter() + (0.2 if self._notebook else 0.0 if self._live else EVERY)
+            if self._notebook:
+                self._show_in_cell()
+            elif self._live:
+                self._show_on_terminal()
+            else:
+                print(self._so_far(), file=sys.stderr, flush=True)
 
     def _tick(self) -> None:
         while not self._over.wait(0.5):
             self.advance(0)
 
-    def _so_far(self, text: str) -> str:
-        """``42 %, 1.2 M run-rounds/s, 30 s left``, and a text."""
+    def _so_far(self) -> str:
+        """``42 %, 1.2 M run-rounds/s, 30 s left``, and the text."""
         spent, done, total = time.perf_counter() - self._began, self._done, self._total
         parts = [f"{100.0 * done / total if total else 100.0:.0f} %"]
         if done and spent:
             parts.append(f"{_rate(done / spent)} {self._unit}/s")
         if done > total / 50:  # before, it tells of compilation more than of what is to come
             parts.append(f"{_time(spent * max(0, total - done) / done)} left")
-        return " · ".join(filter(None, (", ".join(parts), text)))
+        return " · ".join(filter(None, (", ".join(parts), self._text)))
 
-    def _lines(self) -> _Shown:
-        def show(text: str) -> None:
-            print(self._so_far(text), file=sys.stderr, flush=True)
-
-        return show, EVERY, lambda: None
-
-    def _cell(self) -> _Shown:
+    def _show_in_cell(self, gone: bool = False) -> None:
         """Below a cell of a notebook, gone when it is done."""
         from IPython.display import HTML, display
 
-        spot = display(HTML(""), display_id=True)
+        share = min(1.0, self._done / self._total if self._total else 1.0)
+        said = f'<progress value="{share:.4f}" max="1"></progress> {html.escape(self._so_far())}'
+        self._spot = self._spot or display(HTML(""), display_id=True)
+        self._spot.update(HTML("" if gone else said))
 
-        def show(text: str) -> None:
-            share = min(1.0, self._done / self._total if self._total else 1.0)
-            said = html.escape(self._so_far(text))
-            spot.update(HTML(f'<progress value="{share:.4f}" max="1"></progress> {said}'))
-
-        return show, 0.2, lambda: spot.update(HTML(""))
-
-    def _bar(self) -> _Shown:
+    def _show_on_terminal(self) -> None:
         """On a terminal, gone when it is done."""
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
         from rich.table import Column
 
-        # A narrow terminal cuts the text at its end.
-        line = Column(ratio=1, no_wrap=True, overflow="ellipsis")
-        said = TextColumn("{task.description}", markup=False, table_column=line)
-        bar = Progress(
-            BarColumn(bar_width=20), said, console=Console(stderr=True), transient=True, expand=True
-        )
-        task = bar.add_task("", total=self._total)
-        bar.start()
-
-        def show(text: str) -> None:
-            bar.update(task, completed=self._done, description=self._so_far(text))
-
-        return show, 0.0, bar.stop
+        if self._bar is None:
+            # A narrow terminal cuts the text at its end.
+            line = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+            said = TextColumn("{task.description}", markup=False, table_column=line)
+            console = Console(stderr=True)
+            self._bar = Progress(BarColumn(bar_width=20), said, console=console, transient=True, expand=True)
+            self._bar.add_task("", total=self._total)
+            self._bar.start()
+        self._bar.update(self._bar.task_ids[0], completed=self._done, description=self._so_far())
 
 
 def _rate(speed: float) -> str:

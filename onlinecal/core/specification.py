@@ -227,7 +227,7 @@ class OfPlain(Specification):
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
         """The declared fact, or else whether it is told the horizon."""
         told = getattr(self.origin, "needs_horizon", None)
-        return told if isinstance(told, bool) else self.tuned
+        return told if isinstance(told, bool) else "horizon" in known_parameters(self.make)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -236,11 +236,6 @@ class OfPlain(Specification):
         known = known_parameters(origin if callable(origin) else type(origin))
         defaults = {key: p.default for key, p in known.items() if p.default is not p.empty}
         return defaults | getattr(self.make, "given", {})
-
-    @property
-    def tuned(self) -> bool:
-        """Whether it is told the horizon."""
-        return "horizon" in known_parameters(self.make)
 
 
 S = TypeVar("S", bound=Specification)
