@@ -67,11 +67,6 @@ def local(file: str | Path) -> Path:
     return Path(os.path.expanduser(file))
 
 
-def is_parquet(path: str | Path) -> bool:
-    """Whether a file is Parquet, by the end of its name."""
-    return kind_of(path) == "Parquet"
-
-
 def kind_of(path: str | Path) -> str:
     """The format of a file by the end of its name; all others are CSV."""
     *_, last, end = ["", "", *Path(path).suffixes]
@@ -106,7 +101,7 @@ def scanned(
         with unpacking(name, encoding), opened(source, name) as given:
             whole = str(source) != "-" and path.is_file() and isinstance(given, io.BufferedReader)
             known = codec(encoding or encoding_of(given.peek(4)))
-            if not is_parquet(path) and not (whole and known in ("utf-8", "utf-8-sig")):
+            if kind_of(path) != "Parquet" and not (whole and known in ("utf-8", "utf-8-sig")):
                 path = Path(folder, path.name)
                 with (
                     io.TextIOWrapper(given, known, newline="") as text,

@@ -218,12 +218,6 @@ def skewness_of(cubes: float, squares: float) -> float:
     return cubes / squares**1.5 if squares > 1e-100 else 0.0
 
 
-def corrected(found: Sequence[Difference]) -> list[Difference]:
-    """Differences with p-values that are corrected for their number."""
-    adjusted = iter(holm([each.p_value for each in found if each.p_value is not None]))
-    return [each if each.p_value is None else replace(each, adjusted=next(adjusted)) for each in found]
-
-
 def score_differences(
     forecasts: Mapping[str, Floats],
     y: Floats,
@@ -260,7 +254,8 @@ def score_differences(
             p_value = paired_p(mean, error, skewness, samples, float((many * share) @ y))
             blocks = 0 if units is clusters else len(centred)
             found.append(Difference(score, a, b, mean, error, p_value, blocks=blocks))
-    return corrected(found)
+    adjusted = iter(holm([each.p_value for each in found if each.p_value is not None]))
+    return [each if each.p_value is None else replace(each, adjusted=next(adjusted)) for each in found]
 
 
 def scores(p: Floats, y: Floats) -> dict[str, Floats]:

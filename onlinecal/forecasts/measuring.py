@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlinecal.core.arrays import Floats, Ints
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import cores
@@ -118,46 +118,15 @@ class Some(NamedTuple):
     resample: Clustered | None = None  # of clusters
 
 
-@dataclass(frozen=True, eq=False)
-class Column:
-    """The data of one column of forecasts for a report: Γ of all rows and of groups."""
-
-    gamma: JointDistribution
-    groups: dict[str, Some] = field(default_factory=dict)
-    # where samples have weights or clusters, the samples themselves: predictions, outcomes, weights
-    samples: tuple[Floats, Floats, Floats] | None = None
-    clusters: Ints | None = None
-    weighted: bool = False
-    blocks: dict[str, Some] = field(default_factory=dict)
-    drift: Drift | None = None
-    blocked: bool = False  # whether blocks of times are clusters, for errors near each other are alike
-
-    @classmethod
-    def of(cls, log: Log, name: str, seed: int = 0) -> "Column":
-        """That of all rows of a log."""
-        p, y, w = log.forecasts[name], log.outcomes, log.weights
-        gamma = _gamma(p, y, w, log.counts)
-        blocks, drift, given = dict[str, Some](), None, log.clusters
-        if log.times is not None:
-            if log.cluster in ("", log.time):
-                residuals = (y - p) * (1.0 if w is None else w)
-                log = replace(log, clusters=blocks_in_time(residuals, log.clusters)[0])
-            blocks, drift = _some(log, name, _blocks(log)), drift_test(p, y, w, log.clusters, seed)
-        samples = (
-            None if w is None and log.clusters is None else (p, y, np.ones(log.rows) if w is None else w)
-        )
-        return cls(
-            gamma, _some(log, name, log.groups or {}), samples=samples, clusters=log.clusters,
-            weighted=w is not None, blocks=blocks, drift=drift, blocked=log.clusters is not given,
-        )  # fmt: skip
-
-
 def measure_log(log: Log, settings: Settings | None = None, more_columns: bool = False) -> Report:
     """The report of a log."""
     settings = settings or Settings()
     groups = log.groups or {}
-    few_groups(log.source, log.by, len(groups))
-    columns = [measured(name, Column.of(log, name, settings.seed), settings) for name in log.forecasts]
+    if len(groups) > GROUPS:
+        raise InvalidData(
+            f"{log.source}: {log.by!r} has {len(groups)} different values; expected at most {GROUPS} groups"
+        )
+    columns = [measured(log, name, settings) for name in log.forecasts]
     if log.times is None and log.clusters is None and log.counts is None:
         for one in columns:
             test = dependence_test(log.forecasts[one.name], log.outcomes, settings.seed)
@@ -180,18 +149,21 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
     )  # fmt: skip
 
 
-def few_groups(source: str, by: str, many: int) -> None:
-    """Refuses too many groups."""
-    if many > GROUPS:
-        raise InvalidData(f"{source}: {by!r} has {many} different values; expected at most {GROUPS} groups")
-
-
-def measured(name: str, column: Column, settings: Settings) -> Measured:
-    """All that is said of a column."""
+def measured(log: Log, name: str, settings: Settings) -> Measured:
+    """All that is said of a column of forecasts."""
     integer("measure", "draws", settings.draws, 0, 100_000)
-    gamma, given = column.gamma, dict[str, Any](p=column.gamma)
-    if column.samples is not None:
-        given = dict(zip(("p", "y", "weights"), column.samples, strict=True), clusters=column.clusters)
+    p, y, w, clusters = log.forecasts[name], log.outcomes, log.weights, log.clusters
+    gamma = _gamma(p, y, w, log.counts)
+    blocks, drift = dict[str, Some](), None
+    if log.times is not None:
+        if log.cluster in ("", log.time):
+            # Errors near each other may be alike: blocks of times are clusters then.
+            residuals = (y - p) * (1.0 if w is None else w)
+            log = replace(log, clusters=blocks_in_time(residuals, clusters)[0])
+        blocks, drift = _some(log, name, _blocks(log)), drift_test(p, y, w, log.clusters, settings.seed)
+    given: dict[str, Any] = {"p": gamma}
+    if w is not None or log.clusters is not None:
+        given = {"p": p, "y": y, "weights": w, "clusters": log.clusters}
     evaluation = evaluate(
         **given, measures=settings.measures, bootstrap=settings.draws, reference=settings.draws,
         level=settings.level, seed=settings.seed,
@@ -213,14 +185,16 @@ def measured(name: str, column: Column, settings: Settings) -> Measured:
     # The worst of all tasks is noise where CDL is.
     cdl = any(row.name == "cdl" and row.interval is not None and told(row.p_value) for row in evaluation.rows)
     samples = rows = None
-    if column.samples is not None and column.weighted:
-        samples, rows = Resample(gamma, column.samples).samples, int(np.count_nonzero(column.samples[2]))
-    clusters = resample.samples if resample.clusters else None
+    if w is not None:
+        samples, rows = Resample(gamma, (p, y, w)).samples, int(np.count_nonzero(w))
+    blocked = log.clusters is not clusters and resample.clusters
     return Measured(
         name, gamma, evaluation, decomposition(gamma), decomposition(gamma, "log"), worst_threshold(gamma), by_chance,
         share, told(share), " ".join(str(worst_decision_task(gamma)).split()) if cdl else "",
-        cautions(gamma, column.drift, samples, rows, clusters=clusters, blocks=column.blocked and resample.clusters),
-        _parts(dict(sorted(column.groups.items())), settings), _parts(column.blocks, settings), column.drift,
+        cautions(
+            gamma, drift, samples, rows, clusters=resample.samples if resample.clusters else None, blocks=blocked
+        ),
+        _parts(_some(log, name, log.groups or {}), settings), _parts(blocks, settings), drift,
     )  # fmt: skip
 
 

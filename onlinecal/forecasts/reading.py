@@ -1,7 +1,7 @@
 """A file of forecasts and outcomes: which columns are which, and what stands in them."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,18 +83,16 @@ class Log:
 def read_log(table: Rows, asked: Asked) -> Log:
     """The columns of a file that are asked for or guessed, checked row by row."""
     named, guessed = columns_of(table, asked)
-    log = rows_of(table, named)
-    largest = {name: float(values.max(initial=0.0)) for name, values in log.forecasts.items()}
-    ones = int((log.outcomes == 1.0).sum())
-    said = remarks(table.name, named, log.total, log.rows, ones, largest, log.zeros)
+    log = _rows_of(table, named)
+    said = _remarks(log, named)
     # Where forecasts are distinct no rows are equal.
     apart = any(len(np.unique(values)) == table.rows for values in log.forecasts.values())
     duplicates = 0 if apart or table.counts is not None else table.duplicates()
     return replace(log, said=(*guessed, *said, *log.said), duplicates=duplicates)
 
 
-def rows_of(table: Rows, asked: Asked) -> Log:
-    """The same of columns that are named, for all rows of a file or some of them."""
+def _rows_of(table: Rows, asked: Asked) -> Log:
+    """The same of columns that are named."""
     number = {name: probabilities(table, name, asked.percent) for name in asked.forecasts}
     if asked.classes:
         place, labels = table.groups(str(asked.outcome))
@@ -180,31 +178,23 @@ def rows_of(table: Rows, asked: Asked) -> Log:
     )
 
 
-def remarks(
-    source: str,
-    asked: Asked,
-    total: int,
-    rows: int,
-    ones: int,
-    largest: dict[str, float],
-    zeros: Iterable[str],
-) -> list[str]:
+def _remarks(log: Log, asked: Asked) -> list[str]:
     """Remarks on all rows together; refuses rows of which nothing can be measured."""
-    there = sorted(set(zeros))
-    if total == 0:
-        raise InvalidData(f"{source} has a header and no rows; expected at least one")
-    said = [unit_caution(name) for name, most in largest.items() if asked.percent and 0.0 < most <= 0.01]
-    if rows == 0:
+    if log.total == 0:
+        raise InvalidData(f"{log.source} has a header and no rows; expected at least one")
+    if log.rows == 0:
         both = "a forecast" if asked.open else "both a forecast and an outcome"
-        raise InvalidData(f"{source}: no row has {both}; expected at least one")
+        raise InvalidData(f"{log.source}: no row has {both}; expected at least one")
+    small = [name for name, p in log.forecasts.items() if 0.0 < p.max() <= 0.01]
+    said = [unit_caution(name) for name in small if asked.percent]
     if asked.positive is not None:
-        if not ones:
-            raise never_positive(source, asked, there)
-        zero = _listed(there, 5) or "nothing"
+        if not (log.outcomes == 1.0).any():
+            raise never_positive(log.source, asked, log.zeros)
+        zero = _listed(log.zeros, 5) or "nothing"
         said.append(f"outcome 1 is {asked.positive!r} in {asked.outcome!r}, and 0 is {zero}")
-    if rows < total:
+    if log.rows < log.total:
         lacking = "no forecast" if asked.open else "no forecast or outcome"
-        said.append(f"{total - rows} of {total} rows have {lacking} and are left out")
+        said.append(f"{log.total - log.rows} of {log.total} rows have {lacking} and are left out")
     return said
 
 

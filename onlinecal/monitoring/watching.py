@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.files import is_parquet, opened, unpacking
+from onlinecal.core.files import kind_of, opened, unpacking
 from onlinecal.core.words import number_of
 from onlinecal.forecasts.reading import Asked
 from onlinecal.monitoring.feed import Feed, Found
@@ -35,8 +35,8 @@ def watch(
 ) -> bool:
     """Feeds a monitor, from where it stopped last; whether a signal stopped it before the end."""
     name = "standard input" if source is None else str(source)
-    if source is not None and is_parquet(source):
-        raise InvalidData(f"{name}: a Parquet file has no lines that come one by one; expected CSV")
+    if source is not None and (kind := kind_of(source)) != "CSV":
+        raise InvalidData(f"{name}: a {kind} file has no lines of CSV; expected some, which come one by one")
     feed, stop = Feed(monitor, name, asked, say), _Stop()
     if source is None:
         follow = False

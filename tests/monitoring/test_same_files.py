@@ -138,6 +138,7 @@ def test_files_that_do_not_grow_line_by_line(tmp_path):
     (tmp_path / "f.csv.gz").write_bytes(gzip.compress(text().encode())[:-9])
     for name, follow, words in (
         ("f.parquet", False, "a Parquet file has no lines"),
+        ("f.jsonl", False, "a JSONL file has no lines of CSV"),
         ("f.csv.gz", True, "a packed file does not grow"),
         ("f.csv.gz", False, "cannot be unpacked"),
     ):
