@@ -168,7 +168,7 @@ class File:
         return [str(self.columns.index(name)) for name in columns]
 
     def _collected(self, query: "Callable[[pl.LazyFrame], pl.LazyFrame]") -> "pl.DataFrame":
-        """What a query finds; of a CSV file that polars cannot read, in a copy."""
+        """The result of a query; of a CSV file that polars cannot read, in a copy."""
         import polars as pl
 
         if self.kind == "CSV" and not self._copied:
@@ -280,7 +280,7 @@ def _holds(path: Path, words: bytes) -> bool:
 
 
 def _header(lines: Iterable[str], name: str, delimiter: str | None) -> tuple[str, list[str], int]:
-    """What is between cells, the names of the columns, and how many lines are above them."""
+    """The character between cells, the names of the columns, and how many lines are above them."""
     remark: tuple[str, int] | None = None
     for above, line in enumerate(lines):
         if found := _SEP.fullmatch(line.strip()):

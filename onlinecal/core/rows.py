@@ -27,7 +27,7 @@ class Rows:
     def __init__(
         self, name: str, columns: Sequence[str], frame: "pl.DataFrame", delimiter: str = "", above: int = 0
     ) -> None:
-        # A column "line" of the frame has the place of each row in the file, and "count" how often it is there.
+        # The frame's column "line" is the place of each row in the file; "count", if any, how often it is there.
         self.name, self.columns, self.frame = name, list(columns), frame.drop("line", "count", strict=False)
         self.delimiter, self.above = delimiter, above
         self.places: Ints = frame["line"].to_numpy().astype(np.int64)

@@ -1,4 +1,4 @@
-"""The report of a file: of its rows in memory, or, of a large one, of its different rows and their numbers."""
+"""The report of a file: of its rows in memory, or of the different rows of a large one, counted."""
 
 from dataclasses import replace
 
