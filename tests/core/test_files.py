@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import sys
+from collections import Counter
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.files import Table, times
+from onlinecal.core.files import Table, scanned, times
 from onlinecal.core.rows import _numbers, as_number, as_time, moments
 
 
@@ -43,6 +44,11 @@ def test_what_is_written_is_read(tmp_path_factory, rows, between, quoting, end, 
     wanted = [[cell.strip() for cell in row] for row in rows]
     assert whole.columns == ["p", "q", "r"]
     assert dict_of(whole.places, found) == dict_of(range(len(rows)), wanted)
+    with scanned(file, delimiter=between) as scan:
+        different = scan.different(["r", "p"])
+    pairs = [(row[2], row[0]) for row in whole.frame.rows()]
+    assert different.places.tolist() == [whole.places[pairs.index(pair)] for pair in dict.fromkeys(pairs)]
+    assert dict(zip(different.frame.rows(), different.counts, strict=True)) == Counter(pairs)
 
 
 def dict_of(places, rows):
@@ -108,7 +114,8 @@ def test_standard_input(monkeypatch):
     monkeypatch.setattr(
         sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO("p\n0.25\n".encode("utf-16"))))
     )
-    assert Table("-").numbers("p").tolist() == [0.25]
+    with scanned("-") as file:
+        assert file.rows().numbers("p").tolist() == file.different(["p"]).numbers("p").tolist() == [0.25]
 
 
 @pytest.mark.parametrize(
