@@ -21,7 +21,6 @@ from onlinecal.core.errors import (
 )  # fmt: skip
 from onlinecal.core.files import local
 from onlinecal.core.modules import is_file, locate
-from onlinecal.core.strategy import build
 from onlinecal.decisions.responses import Best, DecisionMaker, as_response
 from onlinecal.decisions.tasks import is_task
 from onlinecal.forecasters import FORECASTERS, as_forecaster
@@ -53,7 +52,7 @@ def _path(file: Any, folder: Path) -> Any:
     return str(folder / local(file)) if isinstance(file, str) and not file.startswith("package:") else file
 
 
-def measure_of(spec: Any, folder: Path | None = None) -> Any:
+def measure_of(spec: Any, folder: Path = Path()) -> Any:
     """A measure as `Panel.of` takes it: ``module:function`` is that function."""
     name = foreign(spec)
     if name is None:
@@ -64,7 +63,7 @@ def measure_of(spec: Any, folder: Path | None = None) -> Any:
     return {"name": function} if isinstance(spec, str) else {**spec, "name": function}
 
 
-def task_of(spec: Any, folder: Path | None = None) -> Any:
+def task_of(spec: Any, folder: Path = Path()) -> Any:
     """A task as `Panel.of` takes it: ``module:name`` is that task, or a function that makes one of the options."""
     name = foreign(spec)
     if name is None:
@@ -109,7 +108,7 @@ def foreign(spec: Any) -> str | None:
     return name if isinstance(name, str) and (":" in name or is_file(name)) else None
 
 
-def strategy_of(kind: str, name: str, options: Mapping[str, Any], folder: Path = Path()) -> Any:
+def strategy_of(kind: str, name: str, options: Mapping[str, Any] = {}, folder: Path = Path()) -> Any:
     """The forecaster or nature of that name, registered or ``module:Class``, with these parameters."""
     return made_of(kind, class_of(kind, name, folder), options, folder, name)
 
@@ -126,8 +125,6 @@ def made_of(kind: str, made: Any, options: Mapping[str, Any], folder: Path, name
     options = with_strategies(kind, made, options, folder)
     if "file" in options:
         options["file"] = _path(options["file"], folder)
-    if not foreign(name):
-        return build(kind, STRATEGIES[kind], name, options)
     return as_strategy(kind, made, options, name)
 
 
@@ -141,6 +138,8 @@ def as_strategy(kind: str, thing: Any, options: Mapping[str, Any] = {}, called: 
         return as_nature(thing, options, called)
     except InvalidParameter:
         # A function says by what it makes which it is.
+        if isinstance(thing, type):
+            raise
         with contextlib.suppress(OnlinecalError):
             return as_world(thing, options, called)
         raise
@@ -160,14 +159,19 @@ def strategies_in(kind: str, value: Any, folder: Path = Path(), names: bool = Fa
     if isinstance(value, list):
         return [strategies_in(kind, item, folder, names) for item in value]
     if names and isinstance(value, str):
-        return strategy_of(kind, value, {}, folder)
+        return strategy_of(kind, value, folder=folder)
     if isinstance(value, dict) and isinstance(value.get("name"), str):
         return strategy_of(kind, value["name"], {k: v for k, v in value.items() if k != "name"}, folder)
     return value
 
 
-def named(kind: str, name: str) -> Any:
-    return strategy_of(kind, name, {})
+def found(what: str, name: str) -> tuple[str, Any]:
+    """The kind of a strategy by its name alone, as `kind_of`, and what makes it; `what` is said to be sought."""
+    if foreign(name):
+        thing = locate(what, name)
+        return kind_of(thing), thing
+    name = meant(what, name, [each for known in STRATEGIES.values() for each in known], LIST)
+    return next((kind, known[name]) for kind, known in STRATEGIES.items() if name in known)
 
 
 def kind_of(thing: Any) -> str:

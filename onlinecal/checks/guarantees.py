@@ -3,17 +3,16 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from onlinecal.checks.conformance import Finding, conformance
 from onlinecal.checks.facts import playable
-from onlinecal.checks.worlds import bounds_in_world
-from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, failure, in_one_line, meant
+from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure, in_one_line
 from onlinecal.core.guarantee import Guarantee, OnGrid, Potential
 from onlinecal.core.joint import JointDistribution
-from onlinecal.core.modules import locate
 from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import required, strategy_label
 from onlinecal.engine.game import Game
@@ -21,9 +20,12 @@ from onlinecal.engine.horizon import check_horizon, checkpoints
 from onlinecal.engine.start import check_specification, start
 from onlinecal.forecasters import FORECASTERS, Forecaster
 from onlinecal.growth.outgrowth import outgrowth
-from onlinecal.naming import STRATEGIES, foreign, kind_of, named
+from onlinecal.naming import found, strategy_of
 from onlinecal.natures import NATURES, Nature
 from onlinecal.study.panel import Panel
+from onlinecal.study.planning import Entry, plan
+from onlinecal.study.promises import promises
+from onlinecal.study.run import play_cell
 from onlinecal.worlds.base import World
 
 #: false-failure rates of the check of one expected bound, and of one rate
@@ -32,6 +34,8 @@ RATE, TREND_RATE = 1e-9, 1e-6
 BEND = 0.1
 #: the growth of a ratio is measured from games this many times shorter, with this many times the runs
 SHORTER, MORE = 16, 4
+#: standard errors by which a mean may be beyond a bound in a world; of 10^5 such checks one errs
+ERRORS = 4.5
 #: what rounding may add to a ratio that is at most 1
 ROUNDING = 1e-9
 #: how many runs are held against the potential of a bound from above, which looks at each law by itself
@@ -97,7 +101,7 @@ def report(
     check_horizon(horizon)
     forecasters, natures = _playable(FORECASTERS), _playable(NATURES)
     findings: list[tuple[str, Finding]] = []
-    mine = {name: _named(name) for name in names}
+    mine = {name: strategy_of(found("strategy", name)[0] or "forecaster", name) for name in names}
     pairs = [(f, n) for f in forecasters for n in natures]
     if mine:
         own = [s for s in mine.values() if isinstance(s, Nature) and not isinstance(s, World)]
@@ -114,7 +118,8 @@ def report(
             bar.describe(f"{strategy_label(pair[0])} against {strategy_label(pair[1])}")
             whose = [name for name, strategy in mine.items() if any(strategy is each for each in pair)]
             try:
-                checked += _checked(*pair, _Size(horizon, runs, seed), list(mine.values()) or pair)
+                whom = list(mine.values()) or None
+                checked += check(pair[:1], pair[1:], horizon=horizon, runs=runs, seed=seed, of=whom)
             except OnlinecalError as error:
                 if not whose:
                     raise
@@ -135,11 +140,62 @@ def check(
     forecasters: Iterable[Forecaster], natures: Iterable[Nature], *, horizon: int, runs: int, seed: int,
     of: Sequence[Any] | None = None,
 ) -> Iterator[GuaranteeCheck]:  # fmt: skip
-    """Plays every pair to which a guarantee applies."""
-    whom = list(natures)
+    """Plays every pair to which a guarantee applies, of these strategies or (None) of both."""
+    for forecaster, nature in product(forecasters, natures):
+        check_specification("forecaster", forecaster)
+        check_specification("nature", nature)
+        if not forecaster.needs <= nature.reveals:
+            continue
+        size = _Size(playable(horizon, forecaster, nature), runs, seed)
+        stated = [
+            _guarantees(who) if any(who is each for each in of or (forecaster, nature)) else ()
+            for who in (forecaster, nature)
+        ]
+        mine = [g for g in stated[0] if g.binds(forecaster, nature)]
+        theirs = [g for g in stated[1] if _forces(g, forecaster, nature, size.horizon)]
+        if not mine and not theirs:
+            continue
+        panel = _panel(mine + theirs)
+        times, totals, steps = _play(forecaster, nature, size, panel, proved=mine + theirs)
+        names = strategy_label(forecaster), strategy_label(nature)
+        for i, (g, step) in enumerate(zip(mine + theirs, steps, strict=True)):
+            who = names if i < len(mine) else (names[1], names[0])
+            column = totals[g.measure]
+            if g.kind == "expected":
+                yield _expected(g, who, column[-1], size.horizon, step)
+            elif g.kind == "deterministic":
+                yield _deterministic(g, who, times, column, size.horizon)
+            else:
+                yield _rate(g, forecaster, nature, size, panel, column[-1].mean())
+
+
+def bounds_in_world(
+    forecasters: Iterable[Forecaster], world: Any, horizon: int, runs: int, seed: int
+) -> Finding:
+    """Plays the forecasters that have a bound for open questions in a world, and compares totals with bounds."""
+    kept, faults = [], []
     for forecaster in forecasters:
-        for nature in whom:
-            yield from _checked(forecaster, nature, _Size(horizon, runs, seed), of or (forecaster, nature))
+        names = {
+            g.column.name for g in forecaster.guarantees if g.column.kind == "measure" and g.kind != "rate"
+        }
+        longest = forecaster.length or horizon
+        if not names or longest < horizon or not forecaster.needs <= world.reveals:
+            continue
+        entries = [Entry.of(forecaster)], [Entry.of(world)]
+        (cell,) = plan(*entries, horizons=[horizon], runs=runs, seed=seed, panel=Panel.of(sorted(names)))
+        if not promises(cell):
+            continue
+        played = play_cell(cell)
+        for promise in played.promises:
+            totals, sign = played.totals[promise.measure][-1], 1.0 if promise.upper else -1.0
+            slack = 1e-9 * (1.0 + abs(promise.bound))
+            if promise.kind == "expected":
+                totals, slack = np.mean(totals), slack + ERRORS * np.std(totals) / math.sqrt(max(1, runs - 1))
+            if promise.kind != "rate":
+                kept.append(promise)
+                if np.any(sign * (totals - promise.bound) > slack):
+                    faults.append(f"{cell.forecaster.label}: {promise.text}: {totals} > {promise.bound:.6g}")
+    return Finding(f"bounds for open questions ({len(kept)} apply)", "; ".join(faults))
 
 
 def _plays_on(strategy: Any, pairs: Sequence[tuple[Forecaster, Nature]], size: _Size) -> Finding:
@@ -173,42 +229,6 @@ def _remark(name: str, strategy: Any, checked: Sequence[GuaranteeCheck]) -> str:
 def _playable(known: Mapping[str, type]) -> list[Any]:
     """Those that need no parameters."""
     return [cls() for cls in known.values() if not required(cls)]
-
-
-def _named(name: str) -> Any:
-    if foreign(name):
-        kind = kind_of(locate("strategy", name)) or "forecaster"
-    else:
-        name = meant("strategy", name, [n for known in STRATEGIES.values() for n in known], LIST)
-        kind = next(kind for kind, known in STRATEGIES.items() if name in known)
-    return named(kind, name)
-
-
-def _checked(
-    forecaster: Forecaster, nature: Nature, size: _Size, of: Sequence[Any]
-) -> Iterator[GuaranteeCheck]:
-    check_specification("forecaster", forecaster)
-    check_specification("nature", nature)
-    if not forecaster.needs <= nature.reveals:
-        return
-    size = replace(size, horizon=playable(size.horizon, forecaster, nature))
-    stated = [_guarantees(who) if any(who is each for each in of) else () for who in (forecaster, nature)]
-    mine = [g for g in stated[0] if g.binds(forecaster, nature)]
-    theirs = [g for g in stated[1] if _forces(g, forecaster, nature, size.horizon)]
-    if not mine and not theirs:
-        return
-    panel = _panel(mine + theirs)
-    times, totals, steps = _play(forecaster, nature, size, panel, proved=mine + theirs)
-    names = strategy_label(forecaster), strategy_label(nature)
-    for i, (g, step) in enumerate(zip(mine + theirs, steps, strict=True)):
-        who = names if i < len(mine) else (names[1], names[0])
-        column = totals[g.measure]
-        if g.kind == "expected":
-            yield _expected(g, who, column[-1], size.horizon, step)
-        elif g.kind == "deterministic":
-            yield _deterministic(g, who, times, column, size.horizon)
-        else:
-            yield _rate(g, forecaster, nature, size, panel, column[-1].mean())
 
 
 def _forces(g: Guarantee, forecaster: Forecaster, nature: Nature, horizon: int) -> bool:

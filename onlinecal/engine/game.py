@@ -243,11 +243,6 @@ class Game(Result):
             raise InvalidParameter(f"round {number} is beyond the horizon {self.horizon}")
         return number, float(number) if time is None else check_time(time)
 
-    @property
-    def parts(self) -> list[Game]:
-        """Itself: all its runs are in the same round, as those of a world are not."""
-        return [self]
-
     # ---------------------------------------------------------------- the compiled loop
 
     def _play(self, listed: Listed) -> int:

@@ -168,13 +168,13 @@ class _Reading:
         self._cell, self._game, self._runs, self._at = cell, game, runs, 0
         self._streams = [None, *range(len(cell.nature.strategy.streams))]
         self._totals = np.zeros((len(cell.times), len(runs), len(cell.panel.columns) * len(self._streams)))
-        self._people = [Accounts(part, cell.people.each) for part in game.parts]
+        self._people = Accounts(game, cell.people.each)
         # Made once: of many decision makers they are large.
         self._accounts = np.empty((len(ENTRIES), len(cell.times), len(cell.people.each), len(runs)))
         self._open: list[int] = []
         self._certified: dict[str, list[Any]] = {}
         self._packer = Packer(cell.keep, len(runs), len(self._streams))
-        self._packer.free = game.parts[0].history.grid is None
+        self._packer.free = game.history.grid is None
 
     def take(self, t: int) -> None:
         """Reads what there is after round t."""
@@ -190,12 +190,9 @@ class _Reading:
                 self._totals[self._at, first : first + len(sets), columns] = read
         self._packer.end()
         if cell.people.groups:
-            read = np.concatenate([each.read() for each in self._people], axis=1)
-            self._accounts[:, self._at] = np.moveaxis(read, 2, 0)
-        said = [part.certificates() for part in game.parts]
-        for name, values in said[0].items():
-            every = values if len(said) == 1 else np.concatenate([each[name] for each in said])
-            self._certified.setdefault(name, []).append(every)
+            self._accounts[:, self._at] = np.moveaxis(self._people.read(), 2, 0)
+        for name, values in game.certificates().items():
+            self._certified.setdefault(name, []).append(values)
         self._at += 1
 
     def batch(self) -> Batch:
@@ -213,9 +210,8 @@ class _Reading:
                 *((t.label, t.task.name, t.response) for t in everybody), strict=True
             )
             join, leave = (np.array([getattr(t, name) for t in everybody]) for name in ("join", "leave"))
-            cdl = np.concatenate([each.cdl() for each in self._people], axis=1)
             entries = dict(zip(ENTRIES, self._accounts, strict=True))
-            joined = Joined(labels, tasks, responses, join, leave, entries, cdl)
+            joined = Joined(labels, tasks, responses, join, leave, entries, self._people.cdl())
         opened = () if cell.immediate else tuple(self._open)
         return Batch(runs[0], np.array(cell.times), read, loop, opened, people=joined, gammas=gammas)
 
@@ -229,12 +225,10 @@ def levels(
     game: Game | Simulation, stream: int | None
 ) -> Iterator[tuple[int, LevelSets, list[Transcript | None] | None]]:
     """The first of some runs with known outcomes, their level sets, and their rounds."""
-    begins = 0  # runs of a world are parts
-    for part in game.parts:
-        for first, sets in part.levels_of(stream):
-            own, kept = range(first, first + len(sets)), part.transcripts
-            yield begins + first, sets, None if kept is None else [kept.of(run, stream) for run in own]
-        begins += len(part.runs)
+    kept = game.transcripts
+    for first, sets in game.levels_of(stream):
+        own = range(first, first + len(sets))
+        yield first, sets, None if kept is None else [kept.of(run, stream) for run in own]
 
 
 def _stretches(game: Game | Simulation, until: int, told: bool) -> Iterator[int]:

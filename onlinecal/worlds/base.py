@@ -56,6 +56,7 @@ class Reacting(World):
     """A world of this package: it hears forecasts unless ``reacts = "none"``."""
 
     reacts: str
+    safe_under_delay, needs_horizon, memory = True, False, "O(t)"
 
     @property
     def sight(self) -> Sight:
@@ -83,7 +84,7 @@ class Simulated(OfPlain, World):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.sight  # noqa: B018  # refuses what is none
-        most = getattr(self.origin, "open_at_once", None)
+        most = self.open_at_once
         if "stream" not in self.reveals and self.streams:
             raise InvalidParameter(f"world {self.name!r} has streams; expected it to reveal 'stream'")
         if most is not None and (not is_whole(most) or most < 1):

@@ -43,7 +43,6 @@ class Beds(Reacting):
     """
 
     reveals: ClassVar[frozenset[str]] = frozenset({"base", "occupied", "severity"})
-    safe_under_delay, needs_horizon, memory = True, False, "O(t)"
     allowed = allow(
         beds=whole(1, 1000), load=number(0.01, 2.0), within=number(0.01, 100.0), reacts=word("none", "act", "rush"),
     )  # fmt: skip

@@ -39,7 +39,6 @@ class Machines(Reacting):
     """
 
     reveals: ClassVar[frozenset[str]] = frozenset({"age", "base"})
-    safe_under_delay, needs_horizon, memory = True, False, "O(t)"
     allowed = allow(
         machines=whole(1, 10**4), life=number(0.1, 1000.0), shape=number(0.1, 20.0),
         reacts=word("none", "act", "rush"),

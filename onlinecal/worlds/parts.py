@@ -41,7 +41,6 @@ class Parts(Reacting):
     """
 
     reveals: ClassVar[frozenset[str]] = frozenset({"base", "ordered", "stock"})
-    safe_under_delay, needs_horizon, memory = True, False, "O(t)"
     allowed = allow(
         reorder=whole(0, 10**4), lot=whole(1, 10**4), lead=number(0.01, 1000.0), reacts=word("none", "act", "rush"),
     )  # fmt: skip

@@ -39,7 +39,6 @@ class Queue(Reacting):
     """
 
     reveals: ClassVar[frozenset[str]] = frozenset({"base", "queue"})
-    safe_under_delay, needs_horizon, memory = True, False, "O(t)"
     allowed = allow(
         servers=whole(1, 1000), load=number(0.01, 2.0), patience=number(0.0, 1000.0),
         reacts=word("none", "leave", "rush"),

@@ -15,7 +15,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_key
 from onlinecal.engine.game import Game
 from onlinecal.engine.steps import Forecaster, law, shared
-from onlinecal.naming import named
+from onlinecal.naming import strategy_of
 from onlinecal.natures import Bernoulli, Nature, as_nature
 from tests.by_hand import Half
 
@@ -177,7 +177,7 @@ def test_what_a_class_prints_is_no_part_of_its_play(tmp_path, monkeypatch, line,
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "chatty", raising=False)
     monkeypatch.setattr(conformance_module, "CHECKS", conformance_module.CHECKS[1:2])
-    found = conformance(named("forecaster", "chatty:Chatty"), name="chatty:Chatty")
+    found = conformance(strategy_of("forecaster", "chatty:Chatty"), name="chatty:Chatty")
     faults = {finding.check: finding.fault for finding in found}
     assert "a spawned process with another hash seed plays the same" in faults
     assert any(said in fault for fault in faults.values()) if said else not any(faults.values())

@@ -7,7 +7,7 @@ from onlinecal.core.errors import UnknownName, meant
 from onlinecal.core.strategy import strategy_label
 from onlinecal.decisions.responses import as_decision_maker
 from onlinecal.games.totals import measure_named
-from onlinecal.naming import STRATEGIES, named
+from onlinecal.naming import STRATEGIES, strategy_of
 from onlinecal.report.catalogue import KINDS, entries
 from onlinecal.study.panel import Panel
 
@@ -23,7 +23,7 @@ def test_every_name_is_meant_by_itself_in_other_letters():
 
 @pytest.mark.parametrize("said", ["K29*", "defensive forecasting"])
 def test_forecasters_have_their_names_in_papers(said):
-    assert strategy_label(named("forecaster", said)) == "defensive forecasting"
+    assert strategy_label(strategy_of("forecaster", said)) == "defensive forecasting"
     assert entries(said)[0]["name"] == "defensive_forecasting"
 
 

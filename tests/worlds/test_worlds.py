@@ -212,9 +212,8 @@ def levels(gamma):
 
 
 def state(simulation):
-    proved = [{name: each.tolist() for name, each in p.certificates().items()} for p in simulation.parts]
-    runs = [(p.asked, p.resolved, p.most, p.course) for p in simulation.parts]
-    return [levels(gamma) for gamma in simulation.known()], runs, proved
+    proved = {name: each.tolist() for name, each in simulation.certificates().items()}
+    return [levels(gamma) for gamma in simulation.known()], simulation.asked, simulation.resolved, proved
 
 
 @pytest.mark.parametrize("world", some_fast(3, ALL), ids=str)
@@ -301,7 +300,7 @@ def test_a_world_is_a_game_by_hand(forecaster):
         replay()
         assert [levels(gamma) for gamma in game.known()] == state(simulation)[0]
         assert game.resolved == simulation.resolved > 60
-        assert game.certificates() == simulation.parts[0].certificates()
+        assert game.certificates() == simulation.certificates()
 
 
 def test_a_plain_forecaster_hears_the_same_world():
@@ -359,12 +358,13 @@ class Bakery:
 
 def test_a_world_of_ones_own_has_streams_and_cuts():
     cuts, keeps = [50.0, 120.0], ["bread", "stream"]
-    for part in simulated(f.ForecastHedging(), as_world(Bakery), 600, cuts=cuts, keeps=keeps).parts:
-        whole, rolls, cakes = (part.gamma(0, stream) for stream in (None, 0, 1))
-        assert whole.weight == rolls.weight + cakes.weight == part.resolved
-        rounds = part.transcripts.of(0)
+    simulation = simulated(f.ForecastHedging(), as_world(Bakery), 600, cuts=cuts, keeps=keeps)
+    for place in range(2):
+        whole, rolls, cakes = (simulation.gamma(place, stream) for stream in (None, 0, 1))
+        rounds = simulation.transcripts.of(place)
+        assert whole.weight == rolls.weight + cakes.weight == len(rounds.numbers) >= simulation.resolved
         assert levels(JointDistribution.from_samples(rounds.forecasts, rounds.outcomes)) == levels(whole)
-        between = part.gamma(0, None, 50.0, 120.0)
+        between = simulation.gamma(place, None, 50.0, 120.0)
         mine = (rounds.asked >= 50.0) & (rounds.asked < 120.0)
         gamma = JointDistribution.from_samples(rounds.forecasts[mine], rounds.outcomes[mine])
         assert levels(gamma) == levels(between)
@@ -576,8 +576,10 @@ def test_every_world_is_registered_with_its_sight_and_open_questions():
     assert {type(world) for world in ALL} == set(WORLDS.values())
     for world in ALL:
         assert (world.sight == Sight.NOTHING) is (world.reacts == "none")
-    for world in (Machines(machines=3), Beds(beds=4)):
-        assert max(part.most for part in simulated(f.Constant(), world, 500).parts) == world.open_at_once
+    for world in (Machines(machines=3), Beds(beds=4)):  # as many as it says, and no fewer
+        fewer = type(f"Fewer{type(world).__name__}", (type(world),), {"open_at_once": world.open_at_once - 1})
+        with pytest.raises(InvalidData, match=f"has {world.open_at_once} questions open; it declares"):
+            simulated(f.Constant(), fewer(world.open_at_once), 500)
 
 
 # ---------------------------------------------------------------- studies
