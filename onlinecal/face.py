@@ -5,47 +5,21 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
-
-from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, StoreError, in_one_line, meant
-from onlinecal.core.modules import locate
+from onlinecal.core.errors import InvalidParameter, OnlinecalError, StoreError, in_one_line
 from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import named_table, title
-from onlinecal.core.validation import is_whole
-from onlinecal.decisions.people import People
-from onlinecal.naming import STRATEGIES, as_strategy, foreign, kind_of, with_strategies
+from onlinecal.naming import as_strategy, found, kind_of, with_strategies
 from onlinecal.study.curves import Study
 from onlinecal.study.executors import executor_of, play_cells
 from onlinecal.study.gammas import KEEP
-from onlinecal.study.panel import Panel, listed
-from onlinecal.study.planning import Cell, Entry, plan
+from onlinecal.study.planning import Cell, Entry
 from onlinecal.study.played import Origin
 from onlinecal.study.run import result
 from onlinecal.study.store import Store
-from onlinecal.sweeping import (
-    Named,
-    decision_makers_of,
-    lineup,
-    lists_are_values,
-    measures_of,
-    schedules_of,
-    strategies,
-    tasks_of,
-)
+from onlinecal.sweeping import Named, lists_are_values, planned, strategies
 from onlinecal.sweeping import sweep as expand
-
-
-def _entries(kind: Literal["forecaster", "nature"], given: Any) -> list[Entry]:
-    """The strategies in what `play` takes: one of them, or a list, in which lists may stand."""
-    if isinstance(given, list | tuple):
-        return [entry for each in given for entry in _entries(kind, each)]
-    if isinstance(given, Entry):
-        return [given]
-    if isinstance(given, str | Mapping):
-        return lineup(kind, [given], Path())
-    return [Entry.of(as_strategy(kind, given))]
 
 
 def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> list[Entry]:
@@ -86,26 +60,14 @@ def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> l
         if twice := sorted(table.keys() & parameters.keys()):
             raise InvalidParameter(f"{strategy!r}: {twice[0]} is in the table and beside it; expected one")
         label, parameters = table.pop("label", label), table | parameters
-    thing, kind = _found(strategy)
+    what = "forecaster or nature"
+    kind, thing = found(what, strategy) if isinstance(strategy, str) else (kind_of(strategy), strategy)
+    if not kind:
+        raise InvalidParameter(f"{in_one_line(thing)} is neither a forecaster nor a nature; expected one")
     inner = strategies(kind)
     top = Named(title(thing), lambda table: as_strategy(kind, thing, with_strategies(kind, thing, table)))
-    with lists_are_values(parameters):
+    with lists_are_values():
         return expand(kind, parameters, lambda table: inner(table) if "name" in table else top).entries(label)
-
-
-def _found(strategy: Any) -> tuple[Any, str]:
-    """The strategy of a name, or the thing itself; and whether it is a forecaster or a nature."""
-    if isinstance(strategy, str):
-        if not foreign(strategy):
-            every = [name for names in STRATEGIES.values() for name in names]
-            strategy = meant("forecaster or nature", strategy, every, LIST)
-            kind = next(kind for kind, known in STRATEGIES.items() if strategy in known)
-            return STRATEGIES[kind][strategy], kind
-        strategy = locate("forecaster or nature", strategy)
-    kind = kind_of(strategy)
-    if not kind:
-        raise InvalidParameter(f"{in_one_line(strategy)} is neither a forecaster nor a nature; expected one")
-    return strategy, kind
 
 
 def play(
@@ -193,21 +155,11 @@ def play(
     """
     several = isinstance(horizon, Iterable) and not isinstance(horizon, str)
     horizons: list[Any] = list(horizon) if several else [horizon]  # type: ignore[arg-type]
-    rounds = max((int(t) for t in horizons if isinstance(t, (int, np.integer))), default=None)
-    with lists_are_values(forecaster, nature, measures, tasks, arrivals, delays, decision_makers):
-        cells = plan(
-            _entries("forecaster", forecaster),
-            _entries("nature", nature),
-            horizons=horizons,
-            runs=runs,
-            seed=seed,
-            panel=Panel.of(measures_of(listed(measures)), tasks_of(listed(tasks)), rounds=rounds),
-            per_decade=per_decade,
-            ends=several,
-            schedules=schedules_of(arrivals, delays),
-            people=People.of(decision_makers_of(listed(decision_makers)), seed if is_whole(seed) else 0),
-            keep=keep,
-        )
+    cells = planned(
+        forecaster, nature, horizons=horizons, ends=several, runs=runs, seed=seed,
+        measures=measures, tasks=tasks, per_decade=per_decade, arrivals=arrivals, delays=delays,
+        decision_makers=decision_makers, keep=keep,
+    )  # fmt: skip
     for pair in cells.incompatible:
         warnings.warn(
             f"{pair.forecaster!r} against {pair.nature!r} is not played: {pair.reason}",

@@ -10,32 +10,22 @@ from typing import Annotated, Any
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
-    Discriminator,
     Field,
     PlainValidator,
     StrictInt,
     StrictStr,
-    Tag,
     ValidationError,
     model_validator,
 )
 
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, ScenarioError, suggestion
 from onlinecal.core.writing import scenario_file
-from onlinecal.decisions.people import People
 from onlinecal.engine.horizon import LONGEST
 from onlinecal.study.gammas import KEEP, Keep, check_keep
-from onlinecal.study.panel import Panel
-from onlinecal.study.planning import Plan, plan
-from onlinecal.sweeping import (
-    decision_makers_of,
-    lineup,
-    lists_are_values,
-    measures_of,
-    schedules_of,
-    tasks_of,
-)
+from onlinecal.study.planning import Plan
+from onlinecal.sweeping import planned, ranged
 
 #: keys of before, and what to do without them
 GONE = {"history": "where forecasts take too much memory, use `rounded`, or a forecaster with a grid"}
@@ -45,38 +35,14 @@ TIMES = "horizon", "horizons"
 Horizon = Annotated[StrictInt, Field(ge=1, le=LONGEST)]
 
 
-class Horizons(BaseModel):
-    """A geometric list of horizons: `first`, …, `last`, evenly spaced in the logarithm."""
-
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
-
-    first: Annotated[int, Field(alias="from", ge=1, le=LONGEST, strict=True)]
-    last: Annotated[int, Field(alias="to", ge=1, le=LONGEST, strict=True)]
-    count: Annotated[int, Field(ge=2, le=1000, strict=True)]
-
-    @model_validator(mode="after")
-    def _as_many_as_said(self) -> "Horizons":
-        if self.first > self.last:
-            raise ValueError(f"from = {self.first} is above to = {self.last}; expected from ≤ to")
-        if (there := self.last - self.first + 1) < self.count:
-            raise ValueError(
-                f"from {self.first} to {self.last} there are {there} horizons, fewer than count = {self.count}"
-            )
-        return self
-
-    def times(self) -> list[int]:
-        ratio = self.last / self.first
-        return sorted({round(self.first * ratio ** (i / (self.count - 1))) for i in range(self.count)})
-
-
-def _form(value: Any) -> str:
-    """Which of the two ways to write horizons this is, so that an error speaks of that one."""
-    return "(table)" if isinstance(value, dict | Horizons) else "(list)"
-
-
-Times = Annotated[
-    Annotated[list[Horizon], Tag("(list)")] | Annotated[Horizons, Tag("(table)")], Discriminator(_form)
-]
+def _spread(value: Any) -> Any:
+    """The horizons of a table with `from`, `to` and `count`, evenly spaced in the logarithm; else the value."""
+    if not isinstance(value, dict):
+        return value
+    try:
+        return ranged("", {"spacing": "log"} | value, "count")
+    except InvalidParameter as error:
+        raise ValueError(str(error).partition("}: ")[2]) from None
 
 
 def _of(said: str, *kinds: type, several: bool = False) -> PlainValidator:
@@ -119,7 +85,7 @@ class Scenario(BaseModel):
     seed: StrictInt = 0
     runs: Annotated[int, Field(ge=1, le=100_000, strict=True)] = 16
     horizon: Horizon | None = None
-    horizons: Times | None = None
+    horizons: Annotated[list[Horizon] | None, BeforeValidator(_spread)] = None
     checkpoints_per_decade: Annotated[int, Field(ge=1, le=100, strict=True)] = 8
     measures: list[Named] = []
     tasks: list[Named] = []
@@ -132,13 +98,9 @@ class Scenario(BaseModel):
     worlds: list[Named] = []
 
     @model_validator(mode="after")
-    def _a_nature_or_a_world(self) -> "Scenario":
+    def _complete(self) -> "Scenario":
         if not self.natures and not self.worlds:
             raise ValueError("natures = []: expected at least one, or one of worlds")
-        return self
-
-    @model_validator(mode="after")
-    def _one_kind_of_horizon(self) -> "Scenario":
         if (self.horizon is None) == (self.horizons is None):
             raise ValueError("give either horizon (one game, read on the way) or horizons (a game of each)")
         return self
@@ -191,8 +153,7 @@ def load(path: Path, changed: Mapping[str, Any] | None = None) -> Loaded:
             said if re.split(r"\W", said, maxsplit=1)[0] in changed else f"{path}: {said}"
         ) from None
     try:
-        with lists_are_values(list(dict(scenario).values())):
-            cells = _cells(scenario, path.parent)
+        cells = _cells(scenario, path.parent)
     except OnlinecalError as error:
         raise ScenarioError(f"{path}: {error}") from None
     return Loaded(scenario, text, cells, _options(changed))
@@ -226,39 +187,25 @@ def _options(changed: Mapping[str, Any]) -> str:
 
 
 def _cells(scenario: Scenario, folder: Path) -> Plan:
-    given = scenario.horizons or []
-    horizons = given.times() if isinstance(given, Horizons) else list(given)
-    horizons += [] if scenario.horizon is None else [scenario.horizon]
-    return plan(
-        lineup("forecaster", scenario.forecasters, folder),
-        lineup("nature", [*scenario.natures, *scenario.worlds], folder),
-        horizons=horizons,
-        runs=scenario.runs,
-        seed=scenario.seed,
-        panel=Panel.of(
-            measures_of(scenario.measures, folder),
-            tasks_of(scenario.tasks, folder),
-            rounds=max(horizons, default=None),
-        ),
-        per_decade=scenario.checkpoints_per_decade,
-        ends=scenario.horizon is None,
-        schedules=schedules_of(scenario.arrivals, scenario.delays, folder),
-        people=People.of(decision_makers_of(scenario.decision_makers, folder), scenario.seed),
-        keep=scenario.keep,
-    )
+    given = dict(scenario)
+    for key in ("name", "title", "worlds", *TIMES):
+        del given[key]
+    given |= {
+        "natures": [*scenario.natures, *scenario.worlds],
+        "per_decade": given.pop("checkpoints_per_decade"),
+    }
+    horizons = scenario.horizons if scenario.horizon is None else [scenario.horizon]
+    return planned(**given, horizons=horizons or [], ends=scenario.horizon is None, folder=folder)
 
 
 def _first_problem(error: ValidationError) -> str:
     """The first of pydantic's complaints, in one line of ours; a key that is misspelt before one that is missing."""
     problem = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
-    where = ".".join(str(part) for part in problem["loc"] if part not in ("(list)", "(table)"))
+    where = ".".join(map(str, problem["loc"]))
     if problem["type"] == "extra_forbidden":
-        key = str(problem["loc"][-1])
-        model = Horizons if "(table)" in problem["loc"] else Scenario
-        if key in GONE:
-            return f"the key {key!r} is gone; {GONE[key]}"
-        known = [field.alias or name for name, field in model.model_fields.items()]
-        return f"unknown key {key!r}{suggestion(key, known)}"
+        if where in GONE:
+            return f"the key {where!r} is gone; {GONE[where]}"
+        return f"unknown key {where!r}{suggestion(where, Scenario.model_fields)}"
     if problem["type"] == "missing":
         return f"the key {where!r} is missing"
     value, kind = problem["input"], problem["type"]

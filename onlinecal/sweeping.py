@@ -5,6 +5,7 @@
 
 import dataclasses
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,10 +17,12 @@ from typing import Any, NamedTuple
 from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, ScenarioError, suggestion
 from onlinecal.core.strategy import strategy_label, title
 from onlinecal.core.validation import choice, integer, is_number, is_whole
+from onlinecal.decisions.people import People
 from onlinecal.engine.horizon import check_horizon
-from onlinecal.naming import class_of, decision_maker_of, located, made_of, measure_of, task_of
+from onlinecal.naming import as_strategy, class_of, decision_maker_of, located, made_of, measure_of, task_of
 from onlinecal.schedules import Arrivals, Delays, Schedule, as_arrivals, as_delays
-from onlinecal.study.planning import Entry
+from onlinecal.study.panel import Panel, listed
+from onlinecal.study.planning import Entry, Plan, plan
 
 #: characters of a label, and of a value in one, at most where that is possible; longer values are numbered
 WIDTH, VALUE = 60, 30
@@ -164,16 +167,18 @@ def _words(name: str) -> str:
     return name.rpartition(":")[2].replace("_", " ")
 
 
-def ranged(name: str, spec: Mapping[str, Any]) -> list[int | float]:
+def ranged(name: str, spec: Mapping[str, Any], many: str = "steps") -> list[int | float]:
     """The numbers of a range, ascending: integers between integers if all are, and rounded to them in the logarithm.
+
+    How many there are stands under the key `many`.
 
     >>> ranged("q", {"from": 0.1, "to": 0.5, "steps": 5})
     [0.1, 0.2, 0.3, 0.4, 0.5]
     >>> ranged("m", {"from": 10, "to": 1000, "steps": 5, "spacing": "log"})
     [10, 32, 100, 316, 1000]
     """
-    log = check_range(name, spec, ("from", "to", "steps"))
-    last = integer(f"{name} = {dict(spec)!r}", "steps", spec["steps"], 2, MOST) - 1
+    log = check_range(name, spec, ("from", "to", many))
+    last = integer(f"{name} = {dict(spec)!r}", many, spec[many], 2, MOST) - 1
     ends = spec["from"], spec["to"]
     # As decimal numbers: 0.3 is meant, and not 0.30000000000000004.
     low, high = (Decimal(int(end)) if is_whole(end) else Decimal(repr(float(end))) for end in ends)
@@ -206,23 +211,14 @@ def check_range(name: str, spec: Mapping[str, Any], keys: Sequence[str]) -> bool
 
 
 @contextmanager
-def lists_are_values(*tables: Any) -> Iterator[None]:
-    """Adds to a refusal of a list in one of these tables how several values are written."""
+def lists_are_values() -> Iterator[None]:
+    """Adds to a refusal of a list how several values are written."""
     try:
         yield
     except OnlinecalError as error:
-        if any(f"{key} = {bracket}" in str(error) for key in _with_lists(tables) for bracket in "[("):
+        if re.search(r"\w = [\[(]", str(error)) and " declares " not in str(error):
             raise type(error)(f"{error}; a list is one value, for several write {{each = […]}}") from error
         raise
-
-
-def _with_lists(given: Any) -> Iterator[str]:
-    """The keys of bare lists in tables."""
-    if isinstance(given, Mapping):
-        yield from (key for key, item in given.items() if isinstance(item, list | tuple) and key != "each")
-        given = list(given.values())
-    for item in given if isinstance(given, list | tuple) else ():
-        yield from _with_lists(item)
 
 
 def strategies(kind: str, folder: Path = Path()) -> Resolve:
@@ -245,34 +241,61 @@ def _tables(table: Mapping[str, Any]) -> Named:
     return Named(_words(table.get("name", "")), dict)
 
 
-def lineup(kind: str, tables: Iterable[str | Mapping[str, Any]], folder: Path) -> list[Entry]:
-    """Entries of the scenario in `folder`: names, or tables of `name`, maybe `label`, `longest`, and parameters."""
-    return [entry for table in tables for entry in _entries(kind, table, folder)]
+def lineup(kind: str, given: Any, folder: Path = Path()) -> list[Entry]:
+    """Entries of strategies: names, tables, entries, things that make players, or lists of them.
 
-
-def _entries(kind: str, table: str | Mapping[str, Any], folder: Path) -> list[Entry]:
-    given: Mapping[str, Any] = {"name": table} if isinstance(table, str) else table
-    name, label, longest = (given.get(key) for key in ("name", "label", "longest"))
+    A table has `name`, maybe `label` and `longest`, and parameters. Files are sought in the `folder` of the scenario.
+    """
+    if isinstance(given, list | tuple):
+        return [entry for each in given for entry in lineup(kind, each, folder)]
+    if isinstance(given, Entry):
+        return [given]
+    if not isinstance(given, str | Mapping):
+        return [Entry.of(as_strategy(kind, given))]
+    table: Mapping[str, Any] = {"name": given} if isinstance(given, str) else given
+    name, label, longest = (table.get(key) for key in ("name", "label", "longest"))
     if not isinstance(name, str):
-        raise ScenarioError(f"a {kind} has no name: {table!r}; expected one of `{LIST} {kind}s`")
+        raise ScenarioError(f"a {kind} has no name: {given!r}; expected one of `{LIST} {kind}s`")
     if label is not None and not (isinstance(label, str) and label.isprintable()):
         raise ScenarioError(f"{kind} {name!r}: label = {label!r}; expected text in one line")
     if longest is not None:
         check_horizon(longest)
-    return sweep(kind, _without(given, "label", "longest"), strategies(kind, folder)).entries(label, longest)
+    return sweep(kind, _without(table, "label", "longest"), strategies(kind, folder)).entries(label, longest)
+
+
+def planned(
+    forecasters: Any, natures: Any, *, horizons: Sequence[Any], seed: Any, measures: Any, tasks: Any, arrivals: Any,
+    delays: Any, decision_makers: Any, folder: Path = Path(), **others: Any,
+) -> Plan:  # fmt: skip
+    """The cells of what `play` takes, or of a scenario in a folder; `others` are arguments of `plan`."""
+    rounds = max((int(t) for t in horizons if is_whole(t)), default=None)
+    with lists_are_values():
+        people = decision_makers_of(listed(decision_makers), folder)
+        return plan(
+            lineup("forecaster", forecasters, folder),
+            lineup("nature", natures, folder),
+            horizons=horizons,
+            seed=seed,
+            panel=Panel.of(
+                measures_of(listed(measures), folder), tasks_of(listed(tasks), folder), rounds=rounds
+            ),
+            schedules=schedules_of(arrivals, delays, folder),
+            people=People.of(people, seed if is_whole(seed) else 0),
+            **others,
+        )
 
 
 def _cases(role: str, spec: Any) -> list[Case]:
-    """The combinations of a table with a name; anything else stands for itself."""
-    return sweep(role, spec, _tables).cases if _has_name(spec) else [Case(spec)]
+    """The combinations of a table; anything else stands for itself."""
+    return sweep(role, spec, _tables).cases if isinstance(spec, Mapping) else [Case(spec)]
 
 
-def measures_of(specs: Iterable[Any], folder: Path | None = None) -> list[Any]:
+def measures_of(specs: Iterable[Any], folder: Path = Path()) -> list[Any]:
     """Measures as `Panel.of` takes them, of names, tables and functions; a table may give several."""
     return [measure_of(case.value, folder) for spec in specs for case in _cases("measure", spec)]
 
 
-def tasks_of(specs: Iterable[Any], folder: Path | None = None) -> list[Any]:
+def tasks_of(specs: Iterable[Any], folder: Path = Path()) -> list[Any]:
     """The same for tasks. Those with a table of payoffs have one name: that is put together with what was chosen."""
     found = []
     for case in (case for spec in specs for case in _cases("task", spec)):
@@ -283,7 +306,7 @@ def tasks_of(specs: Iterable[Any], folder: Path | None = None) -> list[Any]:
     return found
 
 
-def schedules_of(arrivals: Any, delays: Any, folder: Path | None = None) -> list[Schedule]:
+def schedules_of(arrivals: Any, delays: Any, folder: Path = Path()) -> list[Schedule]:
     """Each of the arrivals with each of the delays: objects, names, tables or (delays) numbers, or lists of them."""
     return [
         Schedule(when, late)
@@ -292,21 +315,19 @@ def schedules_of(arrivals: Any, delays: Any, folder: Path | None = None) -> list
     ]
 
 
-def _timed(key: str, given: Any, convert: Callable[[Any], Any], made: type, folder: Path | None) -> list[Any]:
+def _timed(key: str, given: Any, convert: Callable[[Any], Any], made: type, folder: Path) -> list[Any]:
     specs = [given] if isinstance(given, str | Mapping | made) or is_number(given) else list(given)
     if not specs:
         raise InvalidParameter(f"{key} is empty; expected at least one")
     cases = [case.value for spec in specs for case in _values(key, key, spec, _tables)[1]]
-    return [convert(case if folder is None else located(case, folder)) for case in cases]
+    return [convert(located(case, folder)) for case in cases]
 
 
 def decision_makers_of(specs: Iterable[Any], folder: Path = Path()) -> list[Any]:
     """Decision makers as `People.of` takes them; a table with several values gives several groups."""
     found = []
     for spec in specs:
-        for case in (
-            sweep("decision makers", spec, _tables).cases if isinstance(spec, Mapping) else [Case(spec)]
-        ):
+        for case in _cases("decision makers", spec):
             table, label = case.value, spec.get("label") if case.chosen else None
             # Tasks and responses are part of the names that decision makers have by themselves.
             if label or not all(text.startswith(("task", "response")) for text in case.chosen):

@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
@@ -106,6 +106,11 @@ class Constant(Delays):
         return asked + float(self.delay)
 
 
+def shortest(parts: Iterable[Arrivals | Delays]) -> int | None:
+    """For how many questions all of them have times; None for any number."""
+    return min((part.length for part in parts if part.length is not None), default=None)
+
+
 @dataclass(frozen=True)
 class Schedule(Named):
     """Arrivals and delays of a game, which all its runs share.
@@ -151,7 +156,7 @@ class Schedule(Named):
     @property
     def length(self) -> int | None:
         """How many questions there are; None for any number."""
-        return min((n for n in (self.arrivals.length, self.delays.length) if n is not None), default=None)
+        return shortest((self.arrivals, self.delays))
 
     def check_length(self, horizon: int) -> None:
         """Refuses a horizon that is longer than the schedule."""

@@ -12,7 +12,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.files import Table, located, times
 from onlinecal.core.specification import above_zero, allow, number, optional, whole
 from onlinecal.core.validation import is_number
-from onlinecal.schedules.base import Arrivals, Delays
+from onlinecal.schedules.base import Arrivals, Delays, shortest
 
 
 @dataclass(frozen=True)
@@ -142,23 +142,30 @@ class ByOutcome(Delays):
     @property
     def length(self) -> int | None:
         """The smaller length of the two."""
-        lengths = (part.length for part in (self.no, self.yes) if isinstance(part, Delays))
-        return min((n for n in lengths if n is not None), default=None)
+        return shortest(part for part in (self.no, self.yes) if isinstance(part, Delays))
 
     def known(self, first: int, asked: Floats, uniforms: Floats, outcome: int = 0) -> Floats:
         delays = self.yes if outcome else self.no
         return delays.known(first, asked, uniforms) if isinstance(delays, Delays) else asked + float(delays)
 
 
+@dataclass(frozen=True)
 class _OfFile:
     """Times of a column, kept with their digest, which stands for the file in keys."""
 
-    moments: Floats
+    file: str = field(metadata={"key": False})
+    column: str = "time"
+    moments: Floats = field(init=False, repr=False, compare=False)
+    fingerprint: str = field(init=False, repr=False)
 
-    def _keep(self, moments: Floats) -> None:
+    def __post_init__(self) -> None:
+        moments = self._read(Table(located(self.file)))
         moments.flags.writeable = False
         object.__setattr__(self, "moments", moments)
         object.__setattr__(self, "fingerprint", hashlib.sha256(moments.tobytes()).hexdigest()[:16])
+
+    def _read(self, table: Table) -> Floats:
+        return times(table, self.column)
 
     @property
     def length(self) -> int:
@@ -177,14 +184,6 @@ class Scheduled(_OfFile, Arrivals):
         Of numbers, or dates, which count as days since 1970; they must not go back.
     """
 
-    file: str = field(metadata={"key": False})
-    column: str = "time"
-    moments: Floats = field(init=False, repr=False, compare=False)
-    fingerprint: str = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._keep(times(Table(located(self.file)), self.column))
-
     def times(self, first: int, before: float, uniforms: Floats) -> Floats:
         return self.moments[first - 1 : first - 1 + len(uniforms)]
 
@@ -201,13 +200,10 @@ class Recorded(_OfFile, Delays):
         Of numbers, or dates, which count as days since 1970. An empty cell is an outcome that does not become known.
     """
 
-    file: str = field(metadata={"key": False})
     column: str = "resolved"
-    moments: Floats = field(init=False, repr=False, compare=False)
-    fingerprint: str = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        self._keep(Table(located(self.file)).numbers(self.column, dates=True, gaps=math.inf))
+    def _read(self, table: Table) -> Floats:
+        return table.numbers(self.column, dates=True, gaps=math.inf)
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
         return self.moments[first - 1 : first - 1 + len(asked)]
