@@ -6,8 +6,8 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import number_of
-from onlinecal.report.ranking import Contest, ranking
 from onlinecal.report.tables import number
+from onlinecal.study.compare import Contest, ranking
 from onlinecal.study.curves import Study
 
 #: natures that a sentence names

@@ -5,25 +5,28 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onlinecal.core.errors import InvalidParameter, meant
 from onlinecal.core.words import counted, ends, number_of
 from onlinecal.report.people import PeopleRow, people_rows
-from onlinecal.report.ranking import (
+from onlinecal.report.tables import Table, crossed, new_console, number, print_json
+from onlinecal.report.totals import compared, exponents_markdown, print_totals, totals, totals_markdown
+from onlinecal.study.compare import (
     Contest,
-    Difference,
-    front_json,
+    front_table,
     fronts,
     mean_ranks,
     paired,
+    pairs_table,
     ranking,
-    ranking_json,
+    ranks_table,
     remarks,
 )
-from onlinecal.report.tables import Table, crossed, new_console, number, print_json
-from onlinecal.report.totals import compared, exponents_markdown, print_totals, totals, totals_markdown
 from onlinecal.study.curves import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: pairs that are not told apart, and forecasters that dominate one, are named up to this number
 NAMED = 6
@@ -94,13 +97,38 @@ def answer(
         Answer([one], notes).print()
 
 
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table as data; None in place of what is infinite or no number."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, list):
+            return [plain(each) for each in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return [{key: plain(value) for key, value in row.items()} for row in table.to_dict("records")]
+
+
 # ---------------------------------------------------------------- ranks
+
+
+def ranking_json(found: Sequence[Contest]) -> dict[str, Any]:
+    """The data of `compare --ranking --json`."""
+    tables = {"forecasters": ranks_table(found), "pairs": pairs_table(found)}
+    natures = [
+        {**s.facts(), "own_outcomes": s.own}
+        | {name: records(t[t["nature"] == s.nature].drop(columns="nature")) for name, t in tables.items()}
+        for s in found
+    ]
+    return {
+        "measure": found[0].measures[0], "better": "lower" if found[0].signs[0] > 0 else "higher",
+        "level": found[0].level, "mean_ranks": records(mean_ranks(found).reset_index()), "natures": natures,
+    }  # fmt: skip
 
 
 def of_ranking(found: Sequence[Contest]) -> Answer:
     """Forecasters down, in the order of their mean ranks; natures across."""
     rows = []
-    for who, (mean, best, worst, _) in mean_ranks(found).items():
+    for who, mean, best, worst, _ in mean_ranks(found).itertuples():
         rows.append([who, f"{mean:.3g}" + ("" if best == worst else f" [{best:.3g}–{worst:.3g}]")])
         for s in found:
             at = s.forecasters.index(who) if who in s.forecasters else None
@@ -141,6 +169,15 @@ def of_ranking(found: Sequence[Contest]) -> Answer:
 # ---------------------------------------------------------------- Pareto fronts
 
 
+def front_json(found: Contest) -> dict[str, Any]:
+    """The data of `compare --pareto --json`."""
+    return {
+        **found.facts(), "measures": list(found.measures),
+        "better": ["lower" if sign > 0 else "higher" for sign in found.signs], "level": found.level,
+        "forecasters": records(front_table(found)),
+    }  # fmt: skip
+
+
 def of_fronts(found: Sequence[Contest]) -> Answer:
     """A table for each nature."""
     tables = [
@@ -176,15 +213,19 @@ def _front_row(front: Contest, who: str) -> list[str]:
 # ---------------------------------------------------------------- differences run by run
 
 
-def of_paired(found: Sequence[Difference], refused: Sequence[str], level: float = 0.95) -> Answer:
+def paired_json(found: pd.DataFrame) -> list[dict[str, Any]]:
+    """The data of `compare --paired --json`."""
+    return records(found.drop(columns=["pair", "half_width", "fewer"]))
+
+
+def of_paired(found: pd.DataFrame, refused: Sequence[str], level: float = 0.95) -> Answer:
     """Pairs of forecasters down, natures across."""
-    ends, pairs = {}, dict.fromkeys(d.pair for d in found)
-    for d in found:
-        own = d.contest
-        open = f", {own.open:,} open at the end" if own.open else ""
-        ends[d.nature] = f"T = {own.horizon:,}, {number_of(own.runs, 'run')}{open}"
-    cells = crossed(found, "pair", "nature", pairs, [*ends], _difference)
-    title, headings = f"{found[0].contest.measures[0]}: differences of totals, run by run", [*ends]
+    rows, ends = list(found.itertuples()), {}
+    for row in rows:
+        open = f", {row.open:,} open at the end" if row.open else ""
+        ends[row.nature] = f"T = {row.horizon:,}, {number_of(row.runs, 'run')}{open}"
+    cells = crossed(rows, "pair", "nature", dict.fromkeys(found["pair"]), [*ends], _difference)
+    title, headings = f"{rows[0].measure}: differences of totals, run by run", [*ends]
     if len(ends) == 1:
         title, headings = f"{title}; {headings[0]}, {ends[headings[0]]}", ["difference"]
     elif len(set(ends.values())) == 1:
@@ -198,24 +239,23 @@ def of_paired(found: Sequence[Difference], refused: Sequence[str], level: float 
         "normal, given the times of questions, outcomes and streams, which all runs of a schedule share. <, >: the "
         "first has the lower, the higher total"
     )
-    if any(d.same for d in found):
+    if found["same_in_all_runs"].any():
         text += (
             '. "in all runs": the same difference in each of them, which tells no interval; < and > '
             "then where chance would give all runs one sign less often than that, 2^(1−runs)"
         )
     return Answer(
-        [Table(title, ["first − second", *headings], cells)], [". ".join([text, *remarks([d.contest for d in found])])],
-        lambda: [d.as_json() for d in found], [f"not compared: {line}" for line in refused],
+        [Table(title, ["first − second", *headings], cells)], [". ".join([text, *remarks(rows)])],
+        lambda: paired_json(found), [f"not compared: {line}" for line in refused],
     )  # fmt: skip
 
 
-def _difference(found: Difference) -> str:
-    if not math.isfinite(found.mean):
+def _difference(row: Any) -> str:
+    if not math.isfinite(row.difference):
         return "infinite totals"
-    first, second = found.forecasters
-    sign = {"": "", first: " <", second: " >"}[found.better]
-    spread = "in all runs" if found.same else f"± {number(found.half_width)}"
-    return f"{number(found.mean)} {spread}{sign}"
+    sign = {"": "", row.first: " <", row.second: " >"}[row.lower_total]
+    spread = "in all runs" if row.same_in_all_runs else f"± {number(row.half_width)}"
+    return f"{number(row.difference)} {spread}{sign}"
 
 
 # ---------------------------------------------------------------- decision makers who join and leave

@@ -18,12 +18,11 @@ from onlinecal.measures import MEASURES
 from onlinecal.report.answer import answer
 from onlinecal.report.document import Document, Part, Section
 from onlinecal.report.page_pictures import MOST, Gallery, gallery
-from onlinecal.report.ranking import Contest, ranking, remarks
 from onlinecal.report.tables import Cell, Table, number
 from onlinecal.report.totals import AGAINST_RATES, Total, by_nature, legend_of, main_columns, totals
+from onlinecal.study.compare import Contest, ranking, remarks, simultaneous
 from onlinecal.study.curves import Study, runs_of
 from onlinecal.study.entries import Planned
-from onlinecal.study.orders import simultaneous
 
 #: names in a list
 LISTED = 12

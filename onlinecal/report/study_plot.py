@@ -17,7 +17,6 @@ from onlinecal.growth.rates import known_rates
 from onlinecal.growth.words import NONE, literal
 from onlinecal.report.frames import symbol
 from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
-from onlinecal.report.ranking import Contest, fronts, last_cells, remarks
 from onlinecal.report.style import (
     GREY,
     contrast,
@@ -30,6 +29,7 @@ from onlinecal.report.style import (
     typeset,
     wrapped,
 )
+from onlinecal.study.compare import Contest, fronts, last_cells, remarks
 from onlinecal.study.curves import Study, columns_of, left_out, runs_of, summary
 
 #: half an interval from which on a cell is faded

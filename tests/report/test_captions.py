@@ -12,9 +12,9 @@ from onlinecal.report.comparing import answer, of_fronts, of_paired, of_ranking
 from onlinecal.report.late_plot import late_table
 from onlinecal.report.page_pictures import few
 from onlinecal.report.plots import captions
-from onlinecal.report.ranking import COMMON_RUNS, fronts, paired, ranking
 from onlinecal.report.study_plot import exponents_table, plot_exponents
 from onlinecal.report.totals import exponents_markdown, print_totals, study_html, totals_markdown
+from onlinecal.study.compare import COMMON_RUNS, fronts, paired, ranking
 from onlinecal.study.curves import Study
 from onlinecal.study.played import Promise
 from tests.report import made
@@ -122,12 +122,12 @@ def test_forecasters_with_unequal_numbers_of_runs_are_compared_on_those_that_all
     assert (standing.runs, standing.fewer, standing.means.tolist()) == (2, True, [[4.5], [8.0]])
     (front,) = fronts(unequal, "ece", "cdl")
     assert (front.runs, front.means[:, 0].tolist()) == (2, [4.5, 8.0])
-    (difference,), _ = paired(unequal, "ece")
-    assert (difference.contest.runs, difference.mean) == (2, -3.5)
+    difference, _ = paired(unequal, "ece")
+    assert difference[["runs", "difference"]].values.tolist() == [[2, -3.5]]
     table = page.lowest(unequal)
     assert table.rows[0][1].value == 4.5
     for said in (
-        of_ranking(ranking(unequal, "ece")).notes, of_fronts([front]).notes, of_paired([difference], []).notes,
+        of_ranking(ranking(unequal, "ece")).notes, of_fronts([front]).notes, of_paired(difference, []).notes,
         [captions["pareto"](unequal, ["ece", "cdl"])], table.notes,
     ):  # fmt: skip
         assert COMMON_RUNS in " ".join(said)

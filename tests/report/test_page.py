@@ -18,9 +18,9 @@ from onlinecal.report import page_pictures, style
 from onlinecal.report.curve_plot import sentences
 from onlinecal.report.page import page_of
 from onlinecal.report.page_pictures import MOST
-from onlinecal.report.ranking import ranking
 from onlinecal.report.totals import by_nature
 from onlinecal.report.totals import totals as grown
+from onlinecal.study.compare import ranking
 from onlinecal.study.curves import summary
 from onlinecal.study.entries import Planned
 from onlinecal.study.panel import Panel

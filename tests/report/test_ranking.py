@@ -11,12 +11,12 @@ from scipy.stats import binom, t
 
 import onlinecal as oc
 from onlinecal.core.columns import Column
-from onlinecal.report.comparing import of_fronts, of_ranking
-from onlinecal.report.ranking import front_json, fronts, mean_ranks, ranking, ranking_json
+from onlinecal.report.comparing import front_json, of_fronts, of_ranking, ranking_json
 from onlinecal.report.study_plot import fronts_table, plot_pareto
 from onlinecal.report.style import paper
 from onlinecal.report.tables import print_json
 from onlinecal.report.totals import totals_markdown
+from onlinecal.study.compare import fronts, mean_ranks, ranking
 from tests.report.made import INF, cell, noisy, study
 
 PAID = Column("decision_task", "payoff", task="umbrella")
@@ -38,7 +38,7 @@ def test_ranks_over_natures(seed):
     )
     found = ranking(study(*first, *second), "ece")
     own, last = (1.5, 1.5, 1.5, 2), (3.0, 3.0, 3.0, 2)
-    assert mean_ranks(found) == {"f0": own, "f1": own, "f2": last}
+    assert [*mean_ranks(found).itertuples(name=None)] == [("f0", *own), ("f1", *own), ("f2", *last)]
     assert [list(s.ranks) for s in found] == [[1, 2, 3], [2, 1, 3]]
     assert [s.apart for s in found] == [[], []]
 
@@ -54,7 +54,7 @@ def test_of_a_payoff_the_higher_is_the_better(seed):
 
 
 def test_ties_and_doubts(seed):
-    """Of the orders that are said none is wrong more often than is said: see tests/growth/test_orders.py."""
+    """Of the orders that are said none is wrong more often than is said: see tests/study/test_orders.py."""
     same, far = noisy(np.random.default_rng(seed), [0.0, 50.0])
     (standing,) = ranking(study(*made("drift", ["ece"], [same, same, same + far])), "ece")
     assert list(standing.ranks) == [1.5, 1.5, 3.0]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, ttest_ind, ttest_rel
 
 import onlinecal as oc
-from onlinecal.study.orders import adjusted, differences, lower, ranks, simultaneous
+from onlinecal.study.compare import adjusted, differences, lower, ranks, simultaneous
 
 #: studies that are simulated
 STUDIES = 400
