@@ -1,6 +1,7 @@
 """Executors, processes and clusters for tests, and what a results file says however its cells were played."""
 
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -16,7 +17,9 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 
 from onlinecal.study.executors import Processes, play_unit
+from onlinecal.study.gammas import Gammas, _read
 from onlinecal.study.sending import packed
+from onlinecal.study.store import Store
 
 
 class Disorderly(Processes):
@@ -51,18 +54,30 @@ class Disorderly(Processes):
 
 def tables(path):
     """All that a results file holds, by names: not how long it took, by which command, nor in which order."""
+    with Store.open(path) as store:
+        levels = [(key, *each) for key in store.runs() for each in _levels(Gammas(store.gammas(key)))]
     with closing(sqlite3.connect(path)) as db:
-        return {
+        return {"gammas": sorted(levels)} | {
             name: sorted(db.execute(query).fetchall())
             for name, query in {
                 "meta": "SELECT key, value FROM meta WHERE key NOT IN ('command', 'checksum')",
                 "failed": "SELECT key, error FROM failed",
                 "columns": 'SELECT key, name, "column", content FROM columns',
-                "gammas": "SELECT key, run, packed FROM gammas JOIN games ON id = game",
                 "games": "SELECT key, content, times, held, open, people, accounts FROM games",
                 "totals": 'SELECT key, "column", round, run, total FROM totals JOIN games ON id = game',
             }.items()
         }
+
+
+def _levels(gammas):
+    """Every Γ of a game, however its runs were put together."""
+    for group in gammas.groups:
+        checkpoints = sum(len(_read(file).sizes) for file in group.files)
+        for i, stream in itertools.product(range(checkpoints), range(_read(group.files[0]).sizes.shape[1])):
+            for run in group.runs:
+                found = gammas.of(i, run, stream - 1 if stream else None)
+                parts = () if found is None else (found.predictions, found.counts, found.means)
+                yield i, stream, run, [part.tobytes() for part in parts]
 
 
 # ---------------------------------------------------------------- processes

@@ -34,7 +34,7 @@ def run(
     seed: int | None = option("in place of the scenario's"),
     runs: int | None = option("the same for the number of runs"),
     horizon: list[int] | None = option("the same for T; several, for a game of each, by repeating it"),
-    dry_run: bool = flag("play nothing: how many cells, which loops, about how long and large", "--dry-run"),
+    dry_run: bool = flag("play nothing: how many cells and rounds, by which loops", "--dry-run"),
     jobs: int | None = option(
         "how many processes; default all cores, by threads but for much plain Python", "--jobs", "-j"
     ),
@@ -59,9 +59,7 @@ def run(
         loaded = load(scenario, _changed(seed, runs, horizon))
     path = output or Path("results") / f"{loaded.scenario.name}.db"
     if dry_run:
-        from onlinecal.report.outlook import print_outlook
-
-        print_outlook(loaded.cells, path, resume=resume, as_json=as_json)
+        _print_outlook(loaded.cells, path, resume=resume, as_json=as_json)
         return
     if jobs is None and scheduler is None:
         executor = all_cores(loaded.cells)
@@ -95,6 +93,21 @@ def run(
     if failed:
         _print_failed(failed, len(loaded.cells), path)
         raise typer.Exit(1)
+
+
+def _print_outlook(cells: Any, path: Path, *, resume: bool, as_json: bool) -> None:
+    """Print what a run would play; with `resume` the results file counts."""
+    from onlinecal.study.outlook import outlook
+    from onlinecal.study.store import Store
+
+    there = {}
+    if resume and path.exists():
+        with Store.open(path) as store:
+            there = store.runs()
+    found = outlook(cells, there)
+    answer(as_json, {"results": str(path), **found.as_json()}, found.lines)
+    if path.exists() and not resume and not as_json:
+        print(f"{path} exists; --dry-run --resume counts what is in it")
 
 
 def _print_results(study: Any, path: Path) -> None:

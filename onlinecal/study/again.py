@@ -12,7 +12,7 @@ from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidData, OnlinecalError, StoreError
 from onlinecal.core.progress import Progress
 from onlinecal.study.entries import Planned
-from onlinecal.study.gammas import Packed, unpacked, whole
+from onlinecal.study.gammas import Gammas, Group, whole_runs
 from onlinecal.study.lock import writing
 from onlinecal.study.panel import Panel
 from onlinecal.study.planning import Cell
@@ -40,22 +40,22 @@ class Task(NamedTuple):
                 yield _NOT_KEPT if asked.needs is None else _ROUNDS, asked.name
             yield from ((_NOT_KEPT, task.name) for task in self.cell.panel.tasks)
 
-    def computed(self, gammas: Packed) -> dict[Held, Floats]:
-        """The totals, from packed level sets."""
+    def computed(self, gammas: tuple[Group, ...]) -> dict[Held, Floats]:
+        """The totals, from level sets that are kept."""
         cell = self.cell
         whom = f"{cell.forecaster.label!r} against {cell.nature_label!r}"
         runs = range(cell.first, cell.runs)
-        return _totals(cell.panel, gammas, runs, cell.times, cell.nature.strategy.streams, whom)
+        return _totals(cell.panel, Gammas(gammas), runs, cell.times, cell.nature.strategy.streams, whom)
 
 
-def tasks(cell: Cell, held: Mapping[Held, int], gammas: Callable[[], Packed]) -> list[Task]:
+def tasks(cell: Cell, held: Mapping[Held, int], gammas: Callable[[], tuple[Group, ...]]) -> list[Task]:
     """All that is missing of a cell, by the runs of each column in the file: computed first, then played."""
     there = {column: min(held.get(h, 0), cell.runs) for column, h in cell.held.items()}
     done = min(cell.runs, max(held.values(), default=0))
     found: list[Task] = []
     kept: set[int] = set()
     if any(n < done for n in there.values()):
-        kept = {run for run, packed in gammas().items() if whole(packed)}
+        kept = whole_runs(gammas())
     for first in sorted({n for n in there.values() if n < done}):
         last = next((run for run in range(first, done) if run not in kept), done)
         panel = _only(cell, [c for c, n in there.items() if n == first]).of_gamma()
@@ -75,20 +75,19 @@ def _only(cell: Cell, columns: Sequence[Column]) -> Panel:
 
 
 def _totals(
-    panel: Panel, gammas: Packed, runs: range, times: Sequence[int], streams: Sequence[str], whom: str
+    panel: Panel, gammas: Gammas, runs: range, times: Sequence[int], streams: Sequence[str], whom: str
 ) -> dict[Held, Floats]:
     """Totals of level sets of these runs, (n, runs) each, over all rounds and of each stream."""
     own = [*panel.held().values()]
     totals = np.zeros((len(times), len(runs), 1 + len(streams), len(own)))
-    for run in runs:
-        for i, table in enumerate(unpacked(gammas[run])):
-            for place, gamma in enumerate(table):
-                if gamma is None:
-                    continue  # no outcome is known yet: totals are the empty sum
-                try:
-                    totals[i, run - runs[0], place] = panel.read(gamma)
-                except OnlinecalError as error:
-                    raise InvalidData(f"{error}; after round {times[i]} of {whom}, run {run}") from error
+    for i, run, place in np.ndindex(totals.shape[:3]):
+        gamma = gammas.of(i, runs[run], place - 1 if place else None)
+        if gamma is None:
+            continue  # no outcome is known yet: totals are the empty sum
+        try:
+            totals[i, run, place] = panel.read(gamma)
+        except OnlinecalError as error:
+            raise InvalidData(f"{error}; after round {times[i]} of {whom}, run {runs[run]}") from error
     return {
         Held(replace(held.column, stream=stream), held.content): totals[:, :, place, j].copy()
         for place, stream in enumerate(("", *streams))
@@ -103,7 +102,7 @@ def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list
         then, now = played.origin.columns, panel.held(streams)
         left = tuple(c for c in played.columns if c not in now or then.get(c) == now[c])
         played = replace(played, columns=left, totals={c.name: played.totals[c.name] for c in left})
-    gammas = played.gammas.runs
+    gammas = played.gammas
     found: dict[Held, Floats] = {}
     reasons: dict[str, list[str]] = {}
     known = set(played.columns)
@@ -115,7 +114,7 @@ def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list
         why = ""
         if alone.of_gamma() is None:
             why = "it reads the rounds one by one, which are not kept"
-        elif not gammas.keys() >= set(runs) or not all(whole(gammas[run]) for run in runs):
+        elif not whole_runs(gammas.groups) >= set(runs):
             why = _NOT_KEPT
         if why:
             reasons.setdefault(why, []).append(name)

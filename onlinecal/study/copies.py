@@ -39,7 +39,7 @@ def save(results: Results, path: Path, *, overwrite: bool = False) -> None:
         said = cell.horizon, cell.runs, cell.recorded, cell.sight, cell.promises, columns, cell.steps
         plan.append(Planned._make((key, *labels, *said)))
         if key not in games:
-            numbers = cell.rounds, held, cell.loop, cell.open, cell.seconds, cell.people, cell.gammas.runs
+            numbers = cell.rounds, held, cell.loop, cell.open, cell.seconds, cell.people, cell.gammas.groups
             games[key] = game, Batch(0, *numbers)
     meta = {"name": results.name, "title": results.title, "scenario": "", "version": onlinecal.__version__}
     if results.cells[0].people is not None:

@@ -16,7 +16,8 @@ which labels and in which order.
                         at each checkpoint. people, accounts: decision makers that join and leave, and their
                         numbers (`study.entries`).
     totals(game, "column", round, run, total)   T·μ; column is a place in the list `held` of the game, from 0.
-    gammas(game, run, packed, checksum)   the level sets of a run at all checkpoints (`study.gammas`).
+    gammas(game, place, part, first, whole, arrays)   the level sets of runs from `first` on, which were played
+                        together, in parts of some checkpoints: arrays of NumPy (`study.gammas`).
     failed(key, error, at)   games that could not be played, why, and when that was last tried.
     results             a view: the totals of the cells of the plan, with their labels and the names of columns
 """
@@ -36,7 +37,7 @@ from onlinecal.core.writing import whole
 #: "ocal": tells results files from other databases
 APPLICATION = 0x6F63616C
 #: of the schema; a change of the tables raises it
-FORMAT = 9
+FORMAT = 10
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE columns (key TEXT PRIMARY KEY, name TEXT NOT NULL, "column" TEXT NOT NULL, content TEXT NOT NULL);
@@ -48,8 +49,8 @@ CREATE TABLE totals (
     game INTEGER NOT NULL REFERENCES games, "column" INTEGER NOT NULL, round INTEGER NOT NULL, run INTEGER NOT NULL,
     total NOT NULL, PRIMARY KEY (game, "column", round, run)) WITHOUT ROWID;
 CREATE TABLE gammas (
-    game INTEGER NOT NULL REFERENCES games, run INTEGER NOT NULL, packed BLOB NOT NULL, checksum TEXT NOT NULL,
-    PRIMARY KEY (game, run));
+    game INTEGER NOT NULL REFERENCES games, place INTEGER NOT NULL, part INTEGER NOT NULL, first INTEGER NOT NULL,
+    whole BLOB NOT NULL, arrays BLOB NOT NULL, PRIMARY KEY (game, place, part));
 CREATE TABLE failed (key TEXT PRIMARY KEY, error TEXT NOT NULL, at TEXT NOT NULL) WITHOUT ROWID;
 CREATE VIEW results AS
     WITH shown AS (

@@ -15,7 +15,7 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.validation import is_whole
 from onlinecal.core.words import number_of
-from onlinecal.study.gammas import Gammas, Packed, whole
+from onlinecal.study.gammas import Gammas, Group, joined
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class Batch(NamedTuple):
     seconds : float
     people : Joined or None
         The accounts of decision makers.
-    gammas : mapping of int to bytes
-        Γ of each run at all checkpoints, packed (`onlinecal.study.gammas`).
+    gammas : tuple of Group
+        Γ of the runs at all checkpoints, compressed (`onlinecal.study.gammas`).
     """
 
     first: int
@@ -103,7 +103,7 @@ class Batch(NamedTuple):
     open: tuple[int, ...]
     seconds: float = 0.0
     people: Joined | None = None
-    gammas: Packed = {}  # noqa: RUF012  # none is changed
+    gammas: tuple[Group, ...] = ()
 
 
 def together(parts: Sequence[Batch]) -> Batch:
@@ -111,10 +111,6 @@ def together(parts: Sequence[Batch]) -> Batch:
     one, first = parts[0], parts[0].first
     columns = dict.fromkeys(column for part in parts for column in part.totals)
     totals = {c: _runs(first, ((p.first, p.totals[c]) for p in parts if c in p.totals)) for c in columns}
-    gammas: dict[int, bytes] = {}
-    for run, packed in (each for part in parts for each in part.gammas.items()):
-        if run not in gammas or (whole(packed) and not whole(gammas[run])):
-            gammas[run] = packed
     who = [(part.first, part.people) for part in parts if part.people is not None]
     people = who[0][1] if who else None
     if people is not None:
@@ -127,7 +123,7 @@ def together(parts: Sequence[Batch]) -> Batch:
         open=tuple(map(max, zip(*(part.open for part in parts), strict=True))),
         seconds=sum(part.seconds for part in parts),
         people=people,
-        gammas=gammas,
+        gammas=joined(group for part in parts for group in part.gammas),
     )
 
 

@@ -20,7 +20,6 @@ from onlinecal.core.transcript import Transcript
 from onlinecal.decisions.people import ENTRIES, Accounts
 from onlinecal.engine import memory
 from onlinecal.engine.game import Game
-from onlinecal.schedules import Schedule
 from onlinecal.study.entries import Planned, played
 from onlinecal.study.gammas import Gammas, Packer
 from onlinecal.study.planning import Cell
@@ -61,14 +60,8 @@ def batch_size(cell: Cell, at_once: int = 1) -> int:
     free = memory.check_players(forecaster, nature, cell.horizon)
     memory.check_history(1, cell.horizon, *_points_and_parts(cell), free)
     room = min(ROOM, 4 * ROOM // at_once, free / (2 * at_once))
-    return max(1, min(BATCH, int(room // bytes_of(cell))))
-
-
-def bytes_of(cell: Cell) -> float:
-    """About the bytes of a run."""
-    return memory.bytes_of_run(
-        cell.forecaster.strategy, cell.nature.strategy, cell.horizon, *_points_and_parts(cell)
-    )
+    bytes_of_run = memory.bytes_of_run(forecaster, nature, cell.horizon, *_points_and_parts(cell))
+    return max(1, min(BATCH, int(room // bytes_of_run)))
 
 
 def _points_and_parts(cell: Cell) -> tuple[int | None, int]:
@@ -109,7 +102,7 @@ def play_batch(
     """
     began = time.perf_counter()
     with _SINGLE:
-        game = begin(cell, runs, threads=threads)
+        game = _begin(cell, runs, threads)
         told = None if progress is None else (lambda rounds: progress(rounds * len(runs)))
         reading = _Reading(cell, game, runs)
         for t in cell.times:
@@ -149,16 +142,14 @@ def _blas(scipy: bool) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def begin(
-    cell: Cell, runs: range, *, schedule: Schedule | None = None, threads: int = 1
-) -> Game | Simulation:
+def _begin(cell: Cell, runs: range, threads: int) -> Game | Simulation:
     """The game of some runs of a cell before its first question; a world has no schedule but its own."""
     players = cell.forecaster.strategy, cell.nature.strategy
     told: Any = {"horizon": cell.horizon, "runs": runs, "seed": cell.seed, "cuts": cell.people.cuts}
     told["keeps"] = cell.panel.keeps
     if cell.in_world:
         return Simulation(*players, **told)
-    return Game(*players, schedule=schedule or cell.schedule, threads=threads, **told)
+    return Game(*players, schedule=cell.schedule, threads=threads, **told)
 
 
 class _Reading:
@@ -182,7 +173,7 @@ class _Reading:
         self._open.append(game.asked - game.resolved)
         for place, stream in enumerate(self._streams):
             # Where no outcome is known yet, totals are the empty sum.
-            for first, sets, rounds in levels(game, stream):
+            for first, sets, rounds in _levels(game, stream):
                 self._packer.take(place, first, sets)
                 which = partial(_which, cell, t, self._runs[first])
                 columns = slice(place * own, (place + 1) * own)
@@ -202,7 +193,6 @@ class _Reading:
             Column("certificate", name): _certificate(cell, runs, name, values)
             for name, values in self._certified.items()
         }
-        gammas = {runs[0] + i: packed for i, packed in enumerate(self._packer.packed())}
         loop = "simpy" if cell.in_world else "compiled" if self._game.compiled else "python"
         joined = None
         if everybody := cell.people.each:
@@ -213,7 +203,15 @@ class _Reading:
             entries = dict(zip(ENTRIES, self._accounts, strict=True))
             joined = Joined(labels, tasks, responses, join, leave, entries, self._people.cdl())
         opened = () if cell.immediate else tuple(self._open)
-        return Batch(runs[0], np.array(cell.times), read, loop, opened, people=joined, gammas=gammas)
+        return Batch(
+            runs[0],
+            np.array(cell.times),
+            read,
+            loop,
+            opened,
+            people=joined,
+            gammas=self._packer.packed(runs[0]),
+        )
 
 
 def _which(cell: Cell, t: int, first: int, place: int) -> str:
@@ -221,7 +219,7 @@ def _which(cell: Cell, t: int, first: int, place: int) -> str:
     return f"after round {t} of {cell.forecaster.label!r} against {cell.nature_label!r}, run {first + place}"
 
 
-def levels(
+def _levels(
     game: Game | Simulation, stream: int | None
 ) -> Iterator[tuple[int, LevelSets, list[Transcript | None] | None]]:
     """The first of some runs with known outcomes, their level sets, and their rounds."""

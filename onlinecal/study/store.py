@@ -14,7 +14,7 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.progress import Progress
 from onlinecal.study.database import Database
 from onlinecal.study.entries import GAME, Planned, checksum, game_row, numbers_of, played, total_rows
-from onlinecal.study.gammas import Gammas, Packed
+from onlinecal.study.gammas import Gammas, Group
 from onlinecal.study.played import Batch, Floats, Origin, Played, Promise, Results, together
 
 #: the keys of meta that are of the plan
@@ -151,8 +151,11 @@ class Store(Database):
             old = batch._replace(totals={}, first=0, seconds=0.0, people=None) if old is None else old
             numbers = together([old._replace(gammas=kept), batch])
             game = self._put(key, json.dumps(content, sort_keys=True), numbers)
-            new = [(game, r, p, checksum(key, r, p)) for r, p in numbers.gammas.items() if kept.get(r) != p]
-            self.run_many("INSERT OR REPLACE INTO gammas VALUES (?, ?, ?, ?)", new)
+            if numbers.gammas != kept:
+                self.run("DELETE FROM gammas WHERE game = ?", (game,))
+                for place, (first, whole, files) in enumerate(numbers.gammas):
+                    rows = ((game, place, part, first, whole, file) for part, file in enumerate(files))
+                    self.run_many("INSERT INTO gammas VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def add_columns(self, key: str, columns: Mapping[Held, Floats], first: int = 0) -> None:
         """Puts further runs, from `first` on, of columns that were computed from Γ beside those of the same game."""
@@ -203,20 +206,24 @@ class Store(Database):
                         left = {h: totals for h, totals in numbers.totals.items() if h not in gone}
                         self._put(key, content, numbers._replace(totals=left))
 
-    def gammas(self, key: str, whose: str = "", run: int | None = None) -> dict[int, bytes]:
-        """Run → packed level sets of a game; those with another checksum are an error if `whose` names the game."""
+    def gammas(self, key: str, whose: str = "") -> tuple[Group, ...]:
+        """The level sets of a game; those that something else has changed are an error if `whose` names the game."""
         rows = self.run(
-            "SELECT run, packed, gammas.checksum FROM gammas JOIN games ON games.id = game "
-            "WHERE key = ?1 AND (?2 IS NULL OR run = ?2) ORDER BY run",
-            (key, run),
+            "SELECT place, first, whole, arrays FROM gammas JOIN games ON games.id = game WHERE key = ? "
+            "ORDER BY place, part",
+            (key,),
         )
-        good = {run: packed for run, packed, sealed in rows if checksum(key, run, packed) == sealed}
-        if whose and len(good) < len(rows):
+        files: dict[tuple[int, int, bytes], list[bytes]] = {}
+        for *said, file in rows:
+            files.setdefault(tuple(said), []).append(file)
+        groups = [Group(first, whole, tuple(parts)) for (_, first, whole), parts in files.items()]
+        sound = tuple(group for group in groups if group.sound())
+        if whose and len(sound) < len(groups):
             raise StoreError(
                 f"{self.path}: something else has changed the level sets of {whose}; a measure that is added to the "
                 "scenario is played again with --resume, and they with it"
             )
-        return good
+        return sound
 
     def fail(self, key: str, error: str) -> None:
         """Writes down why a game could not be played; what of it was played before stays."""
@@ -255,10 +262,10 @@ class Store(Database):
         )
 
 
-def _read_gammas(path: Path, key: str, whose: str, run: int | None) -> Packed:
+def _read_gammas(path: Path, key: str, whose: str) -> tuple[Group, ...]:
     """The level sets of a game in a results file, read when they are asked for."""
     with Store.open(path) as store:
-        return store.gammas(key, whose, run)
+        return store.gammas(key, whose)
 
 
 @lru_cache(1024)

@@ -13,7 +13,6 @@ from onlinecal.core import progress
 from onlinecal.core.progress import Progress
 from onlinecal.report.totals import totals
 from onlinecal.study.copies import merge
-from onlinecal.study.outlook import outlook
 from tests.results import cells, played, study
 
 
@@ -82,7 +81,6 @@ def merged(folder):
     [
         ("recalibration.replay", late, 50 + 40),  # ten are told to none
         ("study.store", merged, 8),
-        ("study.outlook", lambda folder: outlook(cells(), 60.0), 4),
         ("report.totals", lambda folder: totals(study(cells()), ["ece"]), 4),
     ],
 )

@@ -199,7 +199,7 @@ class Deadly:
 @pytest.mark.slow
 def test_a_process_that_dies_is_replaced_and_its_units_are_played_again(tmp_path, monkeypatch):
     """One forecaster dies once, and is played again; one always dies, and takes no other with it, nor this process."""
-    monkeypatch.setattr(Processes, "again", 1)
+    monkeypatch.setattr(Processes, "again", 2)
     folders = [tmp_path / "once", tmp_path / "always"]
     for folder in folders:
         folder.mkdir()
@@ -208,12 +208,12 @@ def test_a_process_that_dies_is_replaced_and_its_units_are_played_again(tmp_path
     found = dict(play_cells(planned, Progress(1), Processes(2)))
     dead = found.pop(next(cell for cell in planned if "always" in cell.forecaster.label))
     assert str(dead).startswith(
-        "its worker died 2 times (it was killed by SIGKILL, perhaps for want of memory)"
+        "its worker died 3 times (it was killed by SIGKILL, perhaps for want of memory)"
     )
     assert [type(batch) for batch in found.values()] == [Batch, Batch]
-    # It may have been beside the other one when that died.
     assert (folders[0] / "20").read_text() == "x"
-    assert (folders[1] / "20").read_text() == "xx"
+    # It may have waited for its worker when the other one died.
+    assert (folders[1] / "20").read_text() in ("xx", "xxx")
 
 
 class Forking(Mean):

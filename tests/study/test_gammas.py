@@ -1,8 +1,5 @@
 """Γ that is kept: read back it is what was measured, to the last bit, and it takes little room."""
 
-import struct
-import zlib
-
 import numpy as np
 import pytest
 
@@ -14,7 +11,7 @@ from onlinecal.engine.game import Game
 from onlinecal.measures import MEASURES
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Entry, plan, play_cell
-from onlinecal.study.gammas import Packer, unpacked, whole
+from onlinecal.study.gammas import Gammas, Group, Packer, joined, whole_runs
 from onlinecal.study.panel import Panel
 
 F, N = oc.forecasters, oc.natures
@@ -27,7 +24,7 @@ def same(one, other, parts=PARTS):
 
 
 def packed(checkpoints, grid, keep="all"):
-    """The bytes of each run, of Γ of each stream and run at each checkpoint, nothing where no outcome is known."""
+    """All that is kept of Γ of each stream and run at each checkpoint, nothing where no outcome is known."""
     packer = Packer(keep, max(map(len, checkpoints[-1])), len(checkpoints[0]))
     for gammas in checkpoints:
         packer.free = grid is None
@@ -35,11 +32,11 @@ def packed(checkpoints, grid, keep="all"):
             if known:
                 packer.take(stream, 0, LevelSets.of(known))
         packer.end()
-    return packer.packed()
+    return Gammas(packer.packed(0))
 
 
 def packed_and_known(forecaster, nature, times, runs=3, keep=4096, **options):
-    """The packed record of each run of a game, and at each checkpoint Γ of every stream and run."""
+    """All that is kept of a game, and at each checkpoint Γ of every stream and run."""
     game, known = Game(forecaster, nature, horizon=times[-1], runs=range(runs), seed=3, **options), []
     for t in times:
         game.advance(t)
@@ -63,10 +60,11 @@ CUTS = {"cuts": [10.0, 70.0]}
 )  # fmt: skip
 def test_what_comes_back_is_what_was_measured(forecaster, nature, options):
     kept, known = packed_and_known(forecaster, nature, [20, 50, 160], **options)
-    for run in range(3):
-        assert whole(kept[run])
-        for then, now in zip(known, unpacked(kept[run]), strict=True):
-            for gammas, found in zip(then, now, strict=True):
+    assert whole_runs(kept.groups) == set(range(3))
+    for i, then in enumerate(known):
+        for stream, gammas in enumerate(then):
+            for run in range(3):
+                found = kept.of(i, run, stream - 1 if stream else None)
                 assert same(gammas[run], found) if gammas else found is None
 
 
@@ -89,13 +87,17 @@ def test_every_measure_and_task_of_it_is_what_playing_gives(forecaster):
 
 
 def test_levels_take_little_room():
-    """On a grid at most eight bytes, beside thirty of each run and sixteen of each checkpoint."""
-    for horizon, runs in ((196, 16), (1000, 4), (8000, 16), (20_000, 1)):
+    """At most eight bytes each, beside a kilobyte, and a byte of each run at each checkpoint."""
+    for who, horizon, runs in (
+        (F.ForecastHedging(), 8000, 16),
+        (F.EmpiricalMean(), 2000, 16),
+        (F.CDLMinimiser(), 500, 4),
+    ):
         for times in ([horizon], [horizon // 8, horizon // 4, horizon]):
-            kept, known = packed_and_known(F.ForecastHedging(), N.Drift(), times, runs)
+            kept, known = packed_and_known(who, N.Drift(), times, runs)
             levels = sum(gamma.levels for then in known for gammas in then for gamma in gammas)
-            size = sum(map(len, kept))
-            assert size <= 8 * levels + runs * (30 + 16 * len(times)), (horizon, runs, times)
+            size = sum(len(file) for group in kept.groups for file in group.files)
+            assert size <= 8 * levels + runs * len(times) + 1000, (who, horizon, runs, times)
 
 
 def test_a_grid_of_any_numbers_comes_back():
@@ -104,7 +106,7 @@ def test_a_grid_of_any_numbers_comes_back():
         counts = rng.integers(0, 2**40, len(grid))
         counts[0] += 1
         gamma = JointDistribution.from_counts(grid, counts, counts // 2)
-        assert same(next(unpacked(packed([[[gamma]]], grid)[0]))[0], gamma)
+        assert same(packed([[[gamma]]], grid).of(0, 0), gamma)
 
 
 # ---------------------------------------------------------------- what is not kept
@@ -117,25 +119,27 @@ def test_gamma_of_more_levels_than_are_kept():
     most = known[1][0][0].levels
     assert len({gamma.levels for gamma in known[1][0]}) > 1
     some, known = packed_and_known(F.EmpiricalMean(), N.Drift(), times, keep=most)
-    assert not any(map(whole, some))
+    assert whole_runs(some.groups) == set()
     for run in range(3):
-        for (then,), (found,) in zip(known, unpacked(some[run]), strict=True):
-            gamma = then[run]
+        for i, (then,) in enumerate(known):
+            gamma, found = then[run], some.of(i, run)
             assert found is None if gamma.levels > most else same(found, gamma)
-    assert all(map(whole, packed_and_known(F.EmpiricalMean(), N.Drift(), times, keep="all")[0]))
-    assert packed_and_known(F.EmpiricalMean(), N.Drift(), times, keep="none")[0] == []
+    every = packed_and_known(F.EmpiricalMean(), N.Drift(), times, keep="all")[0]
+    assert whole_runs(every.groups) == {0, 1, 2}
+    assert packed_and_known(F.EmpiricalMean(), N.Drift(), times, keep="none")[0].groups == ()
     # Grids are kept whatever is said.
     held, known = packed_and_known(F.ForecastHedging(m=30), N.Drift(), [500], keep=2)
-    assert all(same(known[0][0][run], next(unpacked(held[run]))[0]) for run in range(3))
+    assert all(same(known[0][0][run], held.of(0, run)) for run in range(3))
 
 
-def test_gamma_of_moved_predictions_in_files_of_before_is_none():
-    kept, known = packed_and_known(F.ForecastHedging(), N.Drift(), [50, 90])
-    held = bytearray(zlib.decompress(kept[0][5:]))
-    held[4:12] = struct.pack("<d", 0.01)
-    first, second = unpacked(kept[0][:5] + zlib.compress(held))
-    assert first == [None]
-    assert same(second[0], known[1][0][0])
+def test_of_two_groups_that_have_a_run_the_whole_one_counts():
+    known = packed_and_known(F.EmpiricalMean(), N.Drift(), [20, 400])[1]
+    some, whole = packed(known, None, keep=10).groups, packed(known, None).groups
+    assert joined(some + whole) == some + whole
+    assert joined(whole + some + whole) == whole
+    assert same(Gammas(some + whole).of(1, 2), known[1][0][2])
+    assert Gammas(some).of(1, 2) is None
+    assert not Group(0, b"\1", (whole[0].files[0][:-9],)).sound()
 
 
 # ---------------------------------------------------------------- found again
@@ -170,7 +174,9 @@ def test_gamma_of_a_study(monkeypatch):
     # However runs are cut into batches.
     monkeypatch.setattr("onlinecal.study.run.BATCH", 2)
     apart = oc.play("forecast_hedging", TWO, horizon=100, runs=3, seed=5, measures=["ece"], per_decade=2)
-    assert apart.cells[0].gammas.runs == played.gammas.runs
+    assert [group.runs for group in apart.cells[0].gammas.groups] == [range(1), range(1, 3)]
+    for i, run, stream in np.ndindex(3, 3, 2):
+        assert same(apart.cells[0].gamma(i, run, stream), played.gamma(i, run, stream))
 
 
 def test_gamma_that_is_not_kept_is_none_and_totals_are_the_same():

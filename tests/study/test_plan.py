@@ -87,7 +87,7 @@ def test_what_is_longer_than_a_player_can_play_is_left_out(tmp_path):
     assert [cell.forecaster.strategy for cell in cells([40], forecasters=[short, constant], **drift)] == [
         constant
     ]
-    assert outlook(planned, 0.0).cells == 5
+    assert outlook(planned).cells == 5
     file = tmp_path / "a.csv"
     file.write_text("outcome,base\n" + "0,0.5\n1,0.5\n" * 60)
     replay = N.Replay(str(file))
