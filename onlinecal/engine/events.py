@@ -116,8 +116,10 @@ class Events:
 
 def _numbered(parts: Ints) -> tuple[list[int], Any]:
     """The different parts, and which of them each is; none where there is one."""
-    names, which = np.unique(parts, return_inverse=True)
-    return names.tolist(), which.astype(np.int32) if len(names) > 1 else np.zeros(0, np.int32)
+    least = parts.min()
+    there = np.bincount(parts - least) > 0  # `np.unique` sorts them, which takes five times as long
+    which = (np.cumsum(there) - 1).astype(np.int32)[parts - least]
+    return (np.flatnonzero(there) + least).tolist(), which if there.sum() > 1 else which[:0]
 
 
 @kept

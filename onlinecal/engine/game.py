@@ -12,6 +12,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -129,7 +130,6 @@ class Game(Result):
         self.nature = start("nature", nature, horizon, runs, seed)
         self.compiled = isinstance(self.forecaster, Player) and isinstance(self.nature, Player)
         self.cuts, self.streams = sorted({check_time(cut) for cut in cuts}), max(1, len(nature.streams))
-        self.all_streams = range(self.streams)
         self.events = Events(schedule.clock(horizon, seed), self.cuts, self.streams, self._streams_of(nature))
         grid = getattr(self.forecaster, "grid", None)
         self.transcripts = None if keeps is None else Transcripts(len(runs), check_kept(keeps, nature))
@@ -141,9 +141,8 @@ class Game(Result):
         of = ("forecast", strategy_key(forecaster)), ("outcome", strategy_key(nature))
         self.uniforms = tuple(Stream(seed, (*names, f"T={horizon}"), runs) for names in of)
         #: the game's own row in each run, as `loop` says, and how many open questions it has room for
-        self.tables = np.hstack(
-            [*(generators(stream, runs) for stream in self.uniforms), np.zeros((len(runs), 1))]
-        )
+        own = [generators(stream.keys, len(runs)) for stream in self.uniforms]
+        self.tables = np.hstack([*own, np.zeros((len(runs), 1))])
         self.room, self.rows, self.mine_from = 0, np.zeros((0, 0)), 0
         #: the runs as `play` plays them, from when it is asked to; and whether it plays by the schedule too
         self._plays: list[Play] | None = None
@@ -256,29 +255,26 @@ class Game(Result):
             if self.streams > 1:
                 streams = self.events.parts_of(first, self.asked + rounds, times) % self.streams
             log = self.transcripts.lend(first, times, listed.known, streams, listed.told)
-        questions = loop.Questions(listed.codes, listed.parts, listed.times, self.asked)
-        given = (
-            *loop.steps_of(self.forecaster, self.nature), self.rows, self.mine_from, self.tables, questions,
-            self._rules(), loop.Told(*lent, *log),
+        runs, rules = len(self.runs), self._rules()
+        play = partial(
+            loop.play_runs(), *loop.steps_of(self.forecaster, self.nature), self.rows, self.mine_from, self.tables,
+            loop.Questions(listed.codes, listed.parts, listed.times, self.asked), rules, loop.Told(*lent, *log),
         )  # fmt: skip
-        play, runs = loop.play_runs(), len(self.runs)
-        threads = min(self.threads, max(1, runs * rounds // THREAD))
-
-        def share(first: int, last: int) -> Any:
+        threads = min(self.threads, runs, max(1, runs * rounds // THREAD))
+        bounds = np.linspace(0, runs, threads + 1).astype(int).tolist()
+        with ThreadPoolExecutor(threads, "onlinecal") if threads > 1 else nullcontext() as pool:
             try:
-                return play(*given, first, last)
-            except Exception as error:
-                return error
-
-        for said in _in_threads(share, runs, threads):
-            if isinstance(said, Exception):
+                for said in (map if pool is None else pool.map)(play, bounds, bounds[1:]):
+                    if said[0] != loop.FINE:
+                        raise stopped_by(self.forecaster, rules.draws, *said)
+            except Stopped:
+                raise
+            except Exception as error:  # of a step
                 (run,) = np.flatnonzero(self.tables[:, loop.CALLED])[:1].tolist() or (None,)
                 if run is None:
-                    raise said
+                    raise
                 called = self.tables[run, loop.CALLED]
-                raise Stopped(bool(called > 0), int(abs(called)), said, run) from said
-            if said[0] != loop.FINE:
-                raise stopped_by(self.forecaster, self._rules().draws, *said)
+                raise Stopped(bool(called > 0), int(abs(called)), error, run) from error
         self.history.take(listed.names, lent)
         if self.transcripts is not None:
             self.transcripts.take()
@@ -287,11 +283,8 @@ class Game(Result):
 
     def _make_room(self, asked: int, open: int) -> None:
         """Makes both players fit for what comes, and lays them out where that needs more room."""
-        mine, theirs, coming = (
-            self.forecaster,
-            self.nature,
-            Coming(asked, open, self.all_streams, self.levels),
-        )
+        mine, theirs = self.forecaster, self.nature
+        coming = Coming(asked, open, range(self.streams), self.levels)
         for player in (mine, theirs):
             if isinstance(player, Player):
                 try:
@@ -319,14 +312,12 @@ class Game(Result):
     def _rules(self) -> Any:
         mine, theirs = self.forecaster, self.nature
         places = {kind: place for place, kind in theirs.reveals.items()} | {ASKED_AT: -1}
-        needs = np.array([(places[kind], place) for place, kind in mine.needs.items()], np.int64).reshape(
-            -1, 2
-        )
+        needs = [(places[kind], place) for place, kind in mine.needs.items()]
         sides = theirs.by_side and mine.side is not None
         draws = mine.draw is not None and (theirs.sight < loop.LAW_SEEN or sides)
         return loop.Rules(
             mine.size, int(theirs.sight), draws, sides, theirs.hear is not None, mine.note + theirs.note > 0,
-            theirs.reveal is not None or len(needs) + len(theirs.times) > 0, needs,
+            theirs.reveal is not None or len(needs) + len(theirs.times) > 0, np.array(needs, np.int64).reshape(-1, 2),
             np.array([] if self.transcripts is None else [places[kind] for kind in self.transcripts.kinds], np.int64),
             np.array(theirs.times, np.int64),
         )  # fmt: skip
@@ -341,12 +332,8 @@ class Game(Result):
         return self._plays
 
     def _run_in_python(self, r: int) -> Play:
-        mine, theirs = (
-            seat(role, strategy, player if isinstance(player, Player) else player[r], r)
-            for role, strategy, player in zip(
-                ("forecaster", "nature"), self.pair, (self.forecaster, self.nature), strict=True
-            )
-        )
+        players = [each if isinstance(each, Player) else each[r] for each in (self.forecaster, self.nature)]
+        mine, theirs = map(seat, ("forecaster", "nature"), self.pair, players, (r, r))
         run = range(self.runs[r], self.runs[r] + 1)
         draws, outcomes = (Uniforms(stream.over(run)) for stream in self.uniforms)
         clock, keep = self.schedule.clock(self.horizon, self.seed), partial(self.keep, r)
@@ -355,34 +342,6 @@ class Game(Result):
         return Play(
             mine, theirs, clock, draws, outcomes, self.events.part_of, keep, self._make_room, extend, r
         )
-
-    def hand_over(self) -> None:
-        """Has `play` play from now on, with the questions that are open."""
-        if self.in_python:
-            return
-        plays, self.in_python = self.plays, True
-        for r, play in enumerate(plays):
-            play.asked = self.asked
-            rows = zip(self.events.waiting.tolist(), self.events.known.tolist(), strict=True)
-            play.waiting = sorted(self._opened(r, *each) for each in rows)
-
-    def _opened(self, r: int, row: list[int], known: list[float]) -> tuple[float, int, InRun]:
-        """An open question of the loop, as `play` has it: when its outcome is known, its number, and the question."""
-        number, place, part = row
-        _, atom, forecast, outcome, q = (
-            self.tables[r, loop.TABLE :].reshape(-1, loop.QUESTION)[place].tolist()
-        )
-        made = InRun(
-            number, math.nan, part, place=int(atom), forecast=forecast, probability=q, outcome=int(outcome)
-        )
-        if self.transcripts is not None:
-            made.time = float(self.transcripts.questions[number - 1, 0])
-        made.note, made.hidden = (
-            player.notes[r, place * player.note :][: player.note].copy()
-            for player in (self.forecaster, self.nature)
-        )
-        made.context = {kind: float(made.hidden[at]) for at, kind in self.nature.reveals.items()}
-        return known[made.outcome if len(known) > 1 else 0], number, made
 
     # ---------------------------------------------------------------- inside
 
@@ -416,16 +375,6 @@ class Game(Result):
         if state["_plays"] is not None:
             for play, (asked, waiting) in zip(self.plays, state["_plays"], strict=True):
                 play.asked, play.waiting = asked, waiting
-
-
-def _in_threads(play: Callable[[int, int], Any], runs: int, threads: int) -> list[Any]:
-    """Calls `play` with the first and last of equal shares of the runs."""
-    threads = min(threads, runs)
-    if threads < 2:
-        return [play(0, runs)]
-    bounds = np.linspace(0, runs, threads + 1).astype(int).tolist()
-    with ThreadPoolExecutor(threads, thread_name_prefix="onlinecal") as pool:
-        return list(pool.map(play, bounds, bounds[1:]))
 
 
 def _streams_of(nature: Any, name: str, streams: int, first: int, last: int) -> Any:

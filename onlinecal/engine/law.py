@@ -14,9 +14,9 @@ from onlinecal.core.errors import InvalidForecast, failure, in_one_line
 class Unplayable(Exception):
     """A statement of a player that cannot be played; the engine adds the player's name and the round."""
 
-    def __init__(self, what: str, expected: str, run: int | None = None) -> None:
-        super().__init__(what, expected, run)
-        self.what, self.expected, self.run = what, expected, run
+    def __init__(self, what: str, expected: str) -> None:
+        super().__init__(what, expected)
+        self.what, self.expected = what, expected
 
 
 def failed(error: Exception, who: str, number: int, runs: range, place: int | None = None) -> InvalidForecast:
@@ -29,7 +29,6 @@ def failed(error: Exception, who: str, number: int, runs: range, place: int | No
             f"there is no memory left for round {number} in {len(runs)} run(s): {failure(error)}; expected "
             "fewer runs at a time or fewer rounds"
         )
-    place = error.run if isinstance(error, Unplayable) and error.run is not None else place
     at = f"in round {number}" + ("" if place is None else f", run {runs[place]}")
     if isinstance(error, Unplayable):
         return InvalidForecast(f"{who} {error.what} {at}; expected {error.expected}")

@@ -31,12 +31,12 @@ def _record(name: str, **fields: Any) -> Any:
 
 F1, F2, F3 = float64[::1], float64[:, ::1], float64[:, :, ::1]
 #: the game's own row in each run begins with the generators of draws and of outcomes. Then comes the player that is
-#: called, as the number of the round: negative for nature, 0 for no player. Then come the open questions, five numbers
+#: called, as the number of the round: negative for nature, 0 for no player. Then come the open questions, four numbers
 #: each.
 CALLED = 2 * NUMBERS
 TABLE = CALLED + 1
-NUMBER, PLACE, FORECAST, OUTCOME, Q = range(5)
-QUESTION = 5
+NUMBER, PLACE, FORECAST, OUTCOME = range(4)
+QUESTION = 4
 #: the questions: events (empty: each is resolved at once), and their parts (empty: one part). Then come the times of
 #: those that are asked, and how many were before.
 Questions, QUESTIONS = _record("Questions", events=int64[::1], parts=int32[::1], times=F1, asked=int64)
@@ -99,12 +99,8 @@ def ask(say, draw, side, move, mine, theirs, table, number, rules):
     if rules.sides:
         q = move(theirs, 0, seen, number)
     else:
-        q = move(
-            theirs,
-            size if rules.sees >= LAW_SEEN else 0,
-            forecast if rules.sees == DRAW_SEEN else np.nan,
-            number,
-        )
+        seen = forecast if rules.sees == DRAW_SEEN else np.nan
+        q = move(theirs, size if rules.sees >= LAW_SEEN else 0, seen, number)
     outcome = 1 if q == 1.0 else 0
     if q != outcome:
         if not 0.0 <= q <= 1.0:
@@ -127,11 +123,11 @@ def resolve(learn, hear, mine, theirs, table, number, place, forecast, outcome, 
 
 
 @accessor
-def show(reveal, mine, theirs, table, number, time, needs, times):
+def show(reveal, mine, theirs, table, number, time, rules):
     """Lets nature reveal a context, and gives the forecaster what it needs of it."""
-    table[CALLED] = -number
-    for i in range(len(times)):
-        note(theirs)[times[i]] = time
+    needs, table[CALLED] = rules.needs, -number
+    for i in range(len(rules.times)):
+        note(theirs)[rules.times[i]] = time
     if reveal(theirs, number) < 0:
         return BAD_CONTEXT
     for i in range(len(needs)):
@@ -147,19 +143,10 @@ def play_run(
 ):  # fmt: skip
     """Plays the events in one run: what stopped it, the question, and the value that did."""
     # Vectors at a pointer are not counted by numba, which costs more than a round.
-    table, grid, counts = (
-        carray(table_at, length),
-        carray(grid_at, points),
-        carray(counts_at, counted).view(np.int64),
-    )
+    table, grid = carray(table_at, length), carray(grid_at, points)
+    counts = carray(counts_at, counted).view(np.int64)
     number, before, fault = questions.asked, questions.asked, FINE
-    events, parts, times, needs, keeps = (
-        questions.events,
-        questions.parts,
-        questions.times,
-        rules.needs,
-        rules.keeps,
-    )
+    events, parts, times, keeps = questions.events, questions.parts, questions.times, rules.keeps
     at_once, last = len(events) == 0, len(times) if len(events) == 0 else len(events)
     slot, kind, own, keys = 0, BOTH, 0, said.view(np.int64)
     for e in range(last):
@@ -173,9 +160,7 @@ def play_run(
         if kind <= BOTH:
             number += 1
             if rules.shown:
-                fault = show(
-                    reveal, mine, theirs, table, number, times[number - before - 1], needs, rules.times
-                )
+                fault = show(reveal, mine, theirs, table, number, times[number - before - 1], rules)
                 if fault != FINE:
                     return fault, number, 0.0
             fault, place, forecast, outcome, q = ask(
@@ -185,23 +170,13 @@ def play_run(
                 return fault, number, q
             if kind == ASK:
                 keep = table[TABLE + slot * QUESTION :]
-                keep[NUMBER], keep[PLACE], keep[FORECAST], keep[OUTCOME], keep[Q] = (
-                    number,
-                    place,
-                    forecast,
-                    outcome,
-                    q,
-                )
+                keep[NUMBER], keep[PLACE], keep[FORECAST], keep[OUTCOME] = number, place, forecast, outcome
                 continue
             of = number
         else:
             kept = table[TABLE + slot * QUESTION :]
-            of, place, forecast, outcome = (
-                int(kept[NUMBER]),
-                int(kept[PLACE]),
-                kept[FORECAST],
-                int(kept[OUTCOME]),
-            )
+            of, place = int(kept[NUMBER]), int(kept[PLACE])
+            forecast, outcome = kept[FORECAST], int(kept[OUTCOME])
             if kind > RESOLVE and outcome != kind - RESOLVE - 1:
                 continue  # it comes at this time only if it is the other one
         if points > 0:
@@ -245,11 +220,8 @@ def _play_runs(
     for r in range(first_run, last_run):
         counts, listed = told.counts[r if points > 0 else 0], 0 if points > 0 else r
         log = told.log[r] if len(told.log) > 0 else told.log.reshape((0, 0))
-        theirs, mine, table = (
-            pointer(rows[r].ctypes),
-            pointer(rows[r, mine_from:].ctypes),
-            pointer(tables[r].ctypes),
-        )
+        theirs, mine = pointer(rows[r].ctypes), pointer(rows[r, mine_from:].ctypes)
+        table = pointer(tables[r].ctypes)
         fault, number, value = play_run(
             say, draw, side, learn, move, hear, reveal, mine, theirs, table, tables.shape[1], questions, rules,
             pointer(told.grid.ctypes), points, pointer(counts.view(np.float64).ctypes), counts.size,

@@ -139,9 +139,8 @@ class Play:
                 self.asked += 1
                 self.ready(self.asked, len(self.waiting) + 1)
                 q = self.ask(self.asked, time)
-                known = (
-                    known[q.outcome] if isinstance(known, list) else known
-                )  # a delay may depend on the outcome
+                if isinstance(known, list):  # a delay may depend on the outcome
+                    known = known[q.outcome]
                 if known < math.inf:
                     heapq.heappush(self.waiting, (known, q.number, q))
         self.tell_before(self.clock.times(until + 1)[0])

@@ -6,7 +6,6 @@ import copy
 import inspect
 import re
 from collections import namedtuple
-from dataclasses import dataclass, field
 from functools import lru_cache
 from random import Random
 from types import MemberDescriptorType
@@ -21,9 +20,8 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.plain import TRIED, fresh
 from onlinecal.core.strategy import required
 from onlinecal.core.streams import Stream
-from onlinecal.engine.meanings import is_number
+from onlinecal.engine.methods import Method, is_number
 from onlinecal.engine.play import Question
-from onlinecal.engine.refusals import Method
 from onlinecal.engine.replaced import HOW
 from onlinecal.engine.run import state
 from onlinecal.engine.seats import seat
@@ -42,19 +40,18 @@ def compiled(cls: Class) -> Class:
     rounds first. They must state and keep the same numbers, bit for bit. Nothing else changes: names, parameters, keys,
     and all numbers are those of the class without it.
 
-    Attributes may be numbers, or lists or 1-d arrays of numbers of fixed length, made in ``__init__``. Arrays are of
-    int64 or float64. A list with entries that are assigned has one name. A local name has a value on every path to its
-    use. A global number or function is that of the beginning of a game. Two comparisons are added, and an entry is
-    taken by one, where nothing is a number of NumPy. Reading and writing attributes has no code of its own. Compiled
-    are ``if``, ``for`` over ``range``, a list or ``enumerate`` of one, and ``while``. So are arithmetic, functions of
-    `math`, methods of the class and functions of a module that are written so. So are ``self.stream.uniform(i)``,
-    ``round.number`` and ``round.context["kind"]``. A law may be a dict display. ``__init__`` is played in Python and
-    may do anything.
+    Attributes may be numbers, or lists of numbers of fixed length, or 1-d arrays of int64 or float64. They are made
+    in ``__init__``, which may do anything. A list with entries that are assigned has one name. A local name has a
+    value on every path to its use. A global number or function is that of the beginning of a game. Comparisons are
+    added and are indices where nothing is a number of NumPy. Compiled are ``if``, ``while``, ``for`` over
+    ``range``, a list or ``enumerate`` of one, arithmetic, and functions of `math`. So are methods of the class,
+    functions of a module that are written so, ``self.stream.uniform(i)``, ``round.number`` and
+    ``round.context["kind"]``. A law may be a dict display.
 
     Notes: Numbers are those of numba. A whole number has 64 bits: beyond them it becomes another, unnoticed. A name
     or attribute that may be a real number is one everywhere. Then it is exact up to 2^53, and its zero has a sign. The
-    last digit of a power may be another. A negative power of a whole number stops the game. So does an error that a
-    method raises, but its words are lost. So does a division by zero, or a function of `math` beyond its values.
+    last digit of a power may be another. A negative power of a whole number stops the game. So does a division by zero,
+    or a function of `math` beyond its values. So does an error that a method raises; its words are lost.
 
     Parameters
     ----------
@@ -99,8 +96,7 @@ def compiled(cls: Class) -> Class:
             sample = None  # it needs parameters, or cannot be made at all: then a game says so
         if sample is not None:
             kinds = getattr(cls, "needs", ())
-            contexts = () if isinstance(kinds, str) else tuple(sorted(kinds))
-            Record(sample, Sight.DRAW, contexts, set())
+            Record(sample, Sight.DRAW, () if isinstance(kinds, str) else tuple(sorted(kinds)))
     cls.oc_compiled = True  # type: ignore[attr-defined]
     return cls
 
@@ -112,31 +108,30 @@ def compiled_player(role: str, strategy: Any, player: Any, horizon: int, stream:
         if getattr(cls, name, ()):
             raise InvalidParameter(f"{cls.__name__} has `{name}`, which is not compiled; expected none")
     contexts = tuple(sorted(strategy.needs)) if role == "forecaster" else ()
-    sight, wider = getattr(strategy, "sight", Sight.DRAW), set[str]()
-    while True:
-        record = Record(player, sight, contexts, wider)
-        made = compiled_steps(text := record.text())
-        if not isinstance(made, int):
-            break
-        wider.add(name := list(record.held)[made])
-        if record.held[name].array:
-            what = f"self.{name} is an array of whole numbers and gets a real one"
-            raise InvalidParameter(f"{record.stored[name]}: {what}; expected a whole one")
-    streams = [value for name, value in getattr(player, "__dict__", {}).items() if isinstance(value, Stream)]
+    sight, wider = getattr(strategy, "sight", Sight.DRAW), frozenset[str]()
+    while isinstance(made := compiled_steps(record := Record(player, sight, contexts, wider)), str):
+        if record.held[made].array:
+            what = f"self.{made} is an array of whole numbers and gets a real one"
+            raise InvalidParameter(f"{record.stored[made]}: {what}; expected a whole one")
+        wider |= {made}
+    streams = [value for value in getattr(player, "__dict__", {}).values() if isinstance(value, Stream)]
     if len(streams) > 1:
         raise InvalidParameter(f"{cls.__name__} has {len(streams)} streams; expected one")
-    memory: Any = {"note": len(contexts), "stream": streams[0] if streams else None}
-    begin, end = record.numbers(player), copy.deepcopy(player)
-    if role == "forecaster":
-        done: Any = _Forecaster(
-            made[0], made[1], begin, size=record.atoms, needs=dict(enumerate(contexts)), **memory
+    more: Any = {"note": len(contexts), "stream": streams[0] if streams else None}
+    begin = record.numbers(player)
+
+    def make() -> Any:
+        if role == "nature":
+            return _Nature(made[0], begin, sight=sight, hear=made[1], **more)
+        return _Forecaster(
+            made[0], made[1], begin, size=record.atoms, needs=dict(enumerate(contexts)), **more
         )
-    else:
-        done = _Nature(made[0], begin, sight=sight, hear=made[1], **memory)
-    done.begun = strategy, horizon, stream, record
-    if (once := (text.key, begin.tobytes())) not in PLAYED_BESIDE:
-        rehearse(role, strategy, done, end, record)
+
+    if (once := (record.key, begin.tobytes())) not in PLAYED_BESIDE:
+        rehearse(role, strategy, make(), copy.deepcopy(player), record)
         PLAYED_BESIDE.add(once)
+    done = make()
+    done.begun = strategy, horizon, stream, record
     return done
 
 
@@ -177,88 +172,90 @@ class Held(NamedTuple):
     array: bool = False
 
 
-def _held(value: Any) -> Any:
+def _entries(value: Any) -> Any:
+    return value if type(value) in (list, tuple) else (value,)
+
+
+def _held(value: Any, numpy: bool) -> Any:
     """An attribute by its value, `Stream`, or in words why it cannot be compiled."""
-    if is_number(value, (bool, int, np.int64, float, np.float64)):
-        return Held(np.float64 if isinstance(value, float) else np.int64)
+    if isinstance(value, Stream):
+        return Stream
     if type(value) is np.ndarray:
         if value.ndim == 1 and value.dtype in (np.int64, np.float64):
             return Held(value.dtype.type, len(value), True)
         return f"is an array of {value.ndim} dimension(s) of {value.dtype}, not one of int64 or float64"
-    if type(value) in (list, tuple):
-        if not value:
-            return "is an empty list"
-        if not all(is_number(each, (bool, int, np.int64, float, np.float64)) for each in value):
-            return f"has an entry that is no number of 64 bits: {value!r:.60}"
-        return Held(np.float64 if any(isinstance(each, float) for each in value) else np.int64, len(value))
-    if isinstance(value, Stream):
-        return Stream
-    return f"is of the type {type(value).__module__}.{type(value).__qualname__}"
-
-
-@dataclass(frozen=True)
-class Text:
-    """All that steps are compiled from; equal where nothing of it is another."""
-
-    key: Any
-    record: Record = field(compare=False)
+    entries, many = _entries(value), type(value) in (list, tuple)
+    for each in entries:
+        if not is_number(each, (bool, int, np.int64, float, np.float64)):
+            return f"{'has an entry' if many else 'is'} of the type {type(each).__module__}.{type(each).__qualname__}"
+        if numpy and isinstance(each, bool):
+            return "is a truth value beside numbers of NumPy, not 0 or 1"
+    if not entries:
+        return "is an empty list"
+    kind = np.float64 if any(isinstance(each, float) for each in entries) else np.int64
+    return Held(kind, len(entries) if many else None)
 
 
 class Record:
-    """The attributes of an object as fields of a record, and its methods as they are read."""
+    """The attributes of an object as fields of a record, and its methods as they are read.
 
-    def __init__(self, thing: Any, sight: Sight, contexts: tuple[str, ...], wider: set[str]) -> None:
-        self.cls, self.contexts, self.atoms, self.strict = type(thing), contexts, 1, False
-        self.thing, self.wider, self.stored, self.methods = thing, wider, dict[str, str](), dict[Any, Any]()
-        self.held = self._attributes()
-        fields = [
-            (name, each.kind, *[each.length] * (each.length is not None)) for name, each in self.fields()
-        ]
+    `wider` are whole attributes that become real. Records are equal where steps are compiled from the same.
+    """
+
+    def __init__(
+        self, thing: Any, sight: Sight, contexts: tuple[str, ...], wider: frozenset[str] = frozenset()
+    ) -> None:
+        self.cls, self.thing, self.contexts, self.atoms = type(thing), thing, contexts, 1
+        self.stored, self.methods = dict[str, str](), dict[Any, Any]()
+        values = self._attributes()
+        #: whether a number is of NumPy, which has other rules for truth values
+        self.numpy = any(
+            isinstance(e, np.generic | np.ndarray) for v, _ in values.values() for e in _entries(v)
+        )
+        #: each attribute in the order of their names: `Held`, `Stream`, or why it cannot be compiled
+        self.held: dict[str, Any] = {
+            name: why or _held(value, self.numpy) for name, (value, why) in values.items()
+        }
+        self.held |= {name: self.held[name]._replace(kind=np.float64) for name in wider}
+        #: the attributes that are numbers
+        self.fields = {name: each for name, each in self.held.items() if isinstance(each, Held)}
+        fields = [(n, e.kind, *[e.length] * (e.length is not None)) for n, e in self.fields.items()]
         self.dtype = np.dtype(fields or [("nothing", np.int64)])
         says = hasattr(self.cls, "forecast")
-        self.shown = (
-            ("number",) + ("context",) * bool(contexts) + ("forecast",) * (sight >= Sight.DRAW and not says)
-        )
-        self.first: Any = self._step("forecast", "law", 0) if says else self._step("probability", "q", 0)
+        self.shown = ("number", *["forecast"] * (sight >= Sight.DRAW and not says))
+        self.first = self._step("forecast", "law", 0) if says else self._step("probability", "q", 0)
         hears = hasattr(self.cls, "update") and sight >= Sight.HISTORY
-        self.told: Any = self._step("update", "code", 2) if hears else None
+        self.told = self._step("update", "heard", 2) if hears else None
         self._check_lists()
+        used = [(name, type(value), value) for m in self.methods.values() for name, value in m.space.items()]
+        self.key = self.cls.__name__, tuple(self.methods), tuple(used), str(self.dtype), contexts
 
-    def _attributes(self) -> dict[str, Any]:
-        """Each attribute, in the order of their names: `Held`, `Stream`, or why it cannot be compiled."""
-        cls, found, own, thing = self.cls, dict[str, Any](), getattr(self.thing, "__dict__", {}), self.thing
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Record) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def _attributes(self) -> dict[str, tuple[Any, str]]:
+        """The value of each attribute, and why it cannot be compiled whatever it is."""
+        cls, thing, found = self.cls, self.thing, dict[str, tuple[Any, str]]()
         if inspect.getattr_static(cls, "__getattribute__") is not object.__getattribute__:
-            raise InvalidParameter(
-                f"{cls.__name__} has a __getattribute__, which is not compiled; expected none"
-            )
-        names, truths = (
-            {name for each in cls.__mro__[:-1] for name in vars(each) if name[:2] != "__"},
-            list[str](),
-        )
+            what = f"{cls.__name__} has a __getattribute__, which is not compiled"
+            raise InvalidParameter(f"{what}; expected none")
+        own = getattr(thing, "__dict__", {})
+        names = {name for each in cls.__mro__[:-1] for name in vars(each) if name[:2] != "__"}
         for name in sorted(names | own.keys()):
-            static = inspect.getattr_static(cls, name, None)
+            static, why = inspect.getattr_static(cls, name, None), ""
             if inspect.isfunction(static):
-                if name in own:
-                    found[name] = "is a method of the class and another thing of the object"
-                continue
-            if not hasattr(thing, name):
-                continue
-            value = getattr(thing, name)
-            entries, found[name] = value if type(value) in (list, tuple) else (value,), _held(value)
-            self.strict = self.strict or any(isinstance(each, np.generic | np.ndarray) for each in entries)
-            truths += [name] * any(isinstance(each, bool) for each in entries)
+                if name not in own:
+                    continue
+                why = "is a method of the class and another thing of the object"
             read = hasattr(static, "__set__") or (hasattr(static, "__get__") and name not in own)
-            if read and not isinstance(static, MemberDescriptorType):  # which is of __slots__
-                found[name] = "is a property"
-            if name in self.wider:
-                found[name] = found[name]._replace(kind=np.float64)
-        for name in truths if self.strict else ():
-            found[name] = "is a truth value beside numbers of NumPy, not 0 or 1"
+            if not why and read and not isinstance(static, MemberDescriptorType):  # which is of __slots__
+                why = "is a property"
+            if hasattr(thing, name):
+                found[name] = getattr(thing, name), why
         return found
-
-    def fields(self) -> list[tuple[str, Held]]:
-        """The attributes that are numbers."""
-        return [(name, each) for name, each in self.held.items() if isinstance(each, Held)]
 
     def _step(self, name: str, returns: str, told: int) -> tuple[Any, ...]:
         """The key of a method that a game calls."""
@@ -280,59 +277,45 @@ class Record:
 
     def _check_lists(self) -> None:
         """Refuses lists with entries that are assigned and that are also something else, or cannot be assigned."""
-        lists = {
-            f"self.{name}": getattr(self.thing, name)
-            for name, each in self.fields()
-            if each.length is not None
-        }
-        others = {
-            f"{each.__name__}.{name}": value
-            for each in self.cls.__mro__
-            for name, value in vars(each).items()
+        others = {f"{each.__name__}.{name}": v for each in self.cls.__mro__ for name, v in vars(each).items()}
+        others |= self.first[0].__globals__
+        others |= {
+            f"self.{n}": getattr(self.thing, n) for n, e in self.fields.items() if e.length is not None
         }
         for name, where in self.stored.items():
             mine, why = getattr(self.thing, name), ""
-            if isinstance(mine, tuple) or (isinstance(mine, np.ndarray) and not mine.flags.writeable):
-                kind = "tuple" if isinstance(mine, tuple) else "read-only array"
-                why = f"an entry of self.{name} is assigned, a {kind}"
-            for other, value in (others | self.first[0].__globals__ | lists).items():
-                arrays = isinstance(mine, np.ndarray) and isinstance(value, np.ndarray)
-                if other != f"self.{name}" and (mine is value or (arrays and np.shares_memory(mine, value))):
-                    why = f"an entry of self.{name} is assigned, which is or shares the numbers of {other}"
+            arrays = isinstance(mine, np.ndarray)
+            if isinstance(mine, tuple) or (arrays and not mine.flags.writeable):
+                why = f"a {'read-only array' if arrays else 'tuple'}"
+            for other, value in others.items():
+                shares = arrays and isinstance(value, np.ndarray) and np.shares_memory(mine, value)
+                if other != f"self.{name}" and (mine is value or shares):
+                    why = f"which is or shares the numbers of {other}"
             if why:
+                expected = "a list of its own, such as list(…), made in __init__"
                 raise InvalidParameter(
-                    f"{where}: {why}; expected a list of its own, such as list(…), made in __init__"
+                    f"{where}: an entry of self.{name} is assigned, {why}; expected {expected}"
                 )
-
-    def text(self) -> Text:
-        """The origin of its steps: functions, the numbers that they use, and the fields."""
-        used = [(name, type(value), value) for m in self.methods.values() for name, value in m.space.items()]
-        key = (
-            self.cls.__name__,
-            tuple(self.methods),
-            tuple(used),
-            str(self.dtype),
-            self.shown,
-            self.contexts,
-            self.strict,
-        )
-        return Text(key, self)
 
     def numbers(self, thing: Any) -> Any:
         """The state of an object as numbers."""
         row = np.zeros(1, self.dtype)
-        for name, each in self.fields():
+        for name, each in self.fields.items():
             value = np.asarray(getattr(thing, name))
             kinds = "biuf" if each.kind is np.float64 else "bi"
             if value.dtype.kind not in kinds or value.shape != row[name].shape[1:]:
-                what = (
-                    f"self.{name} = {value.tolist()!r:.60} is of another kind or length than it begins with"
-                )
+                said = f"{self.cls.__name__}: self.{name} = {value.tolist()!r:.60}"
+                expected = "numbers of 64 bits, the same in all runs"
                 raise InvalidParameter(
-                    f"{self.cls.__name__}: {what}; expected numbers of 64 bits, the same in all runs"
+                    f"{said} is of another kind or length than it begins with; expected {expected}"
                 )
             row[name] = value
         return row.view(np.float64)
+
+    def same(self, thing: Any, row: Any) -> bool:
+        """Whether an object has the numbers of a state; a zero may have another sign."""
+        mine, theirs = self.numbers(thing).view(self.dtype)[0], row.view(self.dtype)[0]
+        return all(np.array_equal(mine[name], theirs[name], equal_nan=True) for name in self.fields)
 
 
 #: a round as methods see it; its context is in the note
@@ -340,9 +323,9 @@ Round: Any = namedtuple("Round", ("number", "forecast"))
 
 
 @lru_cache(256)
-def compiled_steps(text: Text) -> Any:
-    """The steps of a record, compiled once for all that have it; or the field that must be real."""
-    record, made = text.record, dict[Any, Any]()
+def compiled_steps(record: Record) -> Any:
+    """The steps of a record, compiled once for all that are equal; or the attribute that must be real."""
+    made = dict[Any, Any]()
     for key, method in record.methods.items():
         space = {name: made[v] if isinstance(v, tuple) else v for name, v in method.space.items()}
         exec(compile(method.tree, inspect.getfile(method.function), "exec"), space)
@@ -367,17 +350,17 @@ def compiled_steps(text: Text) -> Any:
         return steps, njit(LEARN, **HOW)(learn) if told else None
     except NumbaError as error:
         said = re.sub(r"\x1b\[[\d;]*m", "", str(error))
-        if wider := re.search(r"<real in field (\d+)>", said):
-            return int(wider[1])
+        if wider := re.search(r"<real in (\w+)>", said):
+            return wider[1]
         raise InvalidParameter(_why(record, said)) from error
 
 
 def _why(record: Record, said: str) -> str:
     """The words of numba, with the line of the user's file."""
-    files = {inspect.getfile(method.function): method.label for method in record.methods.values()}
-    where = [(file, line) for file, line in re.findall(r'File "([^"]*)", line (\d+)', said) if file in files]
+    files = {inspect.getfile(method.function) for method in record.methods.values()}
+    where = [line for file, line in re.findall(r'File "([^"]*)", line (\d+)', said) if file in files]
     what = next((line.strip() for line in said.splitlines() if line.strip() and "pipeline" not in line), "")
-    line = f", line {where[-1][1]}" if where else ""
+    line = f", line {where[-1]}" if where else ""
     return f"{record.cls.__name__}{line}: it is not compiled: {what} …; expected operations on numbers"
 
 
@@ -386,48 +369,30 @@ def _why(record: Record, said: str) -> str:
 
 def rehearse(role: str, strategy: Any, made: Any, thing: Any, record: Record) -> None:
     """Plays an object beside the steps that are compiled from its class; an error where they differ in a bit."""
-    other, random = copy.copy(made), Random(0)
-    other.state, other.generators, other.laid, other.notes = (
-        made.state.copy(),
-        made.generators.copy(),
-        False,
-        np.zeros((1, 0)),
-    )
-    sittings, kinds = (
-        (seat(role, strategy, thing), seat(role, strategy, other)),
-        sorted(strategy.needs) if role == "forecaster" else [],
-    )
+    sittings, random = [seat(role, strategy, each) for each in (thing, made)], Random(0)
     for number in range(1, REHEARSED + 1):
         # Outcomes are constant and then random; some forecasts are extreme.
         outcome = int(random.random() < (0.0, 1.0, 0.4)[3 * (number - 1) // REHEARSED])
         drawn = random.choice([0.0, 1.0, 0.5, 5e-324, 1 - 2**-53] + [random.random()] * 10)
         q = Question(number, float(number), outcome=outcome, forecast=drawn, law=[(drawn, 1.0)])
-        q.context, pick = {kind: random.random() for kind in kinds}, random.random()
+        q.context, pick = {kind: random.random() for kind in record.contexts}, random.random()
         (said, error), (again, fault) = (_round(role, each, copy.copy(q), pick) for each in sittings)
-        how = ""
-        if (error is None) is not (fault is None):
-            how = (
-                f"ends in Python alone, by {error!r}"
-                if fault is None
-                else f"ends compiled alone, by {fault!r}"
-            )
+        if error is not None and fault is not None:
+            return
+        if error is not None:
+            how = f"ends in Python alone, by {error!r}"
+        elif fault is not None:
+            how = f"ends compiled alone, by {fault!r}"
         elif repr(said) != repr(again):
             how = f"states {said} in Python and {again} compiled"
-        elif error is not None:
-            return
-        elif not _same(record, thing, other.state[0]):
+        elif not record.same(thing, made.state[0]):
             how = "keeps other numbers compiled than in Python"
-        if how:
-            raise InvalidParameter(
-                f"{record.cls.__name__}, round {number} of a rehearsal: it {how}; expected the same, bit for bit: play "
-                "it without oc.compiled, or write it so that no rounding depends on it"
-            )
-
-
-def _same(record: Record, thing: Any, row: Any) -> bool:
-    """Whether an object has these numbers; a zero may have another sign."""
-    mine, theirs = record.numbers(thing).view(record.dtype)[0], row.view(record.dtype)[0]
-    return all(np.array_equal(mine[name], theirs[name], equal_nan=True) for name, _ in record.fields())
+        else:
+            continue
+        raise InvalidParameter(
+            f"{record.cls.__name__}, round {number} of a rehearsal: it {how}; expected the same, bit for bit: play "
+            "it without oc.compiled, or write it so that no rounding depends on it"
+        )
 
 
 def _round(role: str, sitting: Any, q: Question, pick: float) -> tuple[Any, Exception | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Callable
 from typing import Any
@@ -69,14 +68,14 @@ def _power(a: Any, b: Any) -> Any:
     return of_whole if isinstance(a, types.Integer) and isinstance(b, types.Integer) else of_real
 
 
-def fit(value: Any, field: int) -> Any:
-    """A value that is stored in a whole attribute, number `field`; no code of a real value."""
+def fit(value: Any, field: str) -> Any:
+    """A value that is stored in a whole attribute of this name; no code of a real value."""
 
 
 @overload(fit, prefer_literal=True, strict=False)
 def _fit(value: Any, field: Any) -> Any:
     if isinstance(value, types.Float):
-        raise TypingError(f"<real in field {getattr(field, 'literal_value', '')}>")
+        raise TypingError(f"<real in {getattr(field, 'literal_value', '')}>")
     return lambda value, field: value
 
 
@@ -105,7 +104,5 @@ CALLS: dict[Any, Any] = {float: njit(**HOW)(lambda x: x * 1.0)}  # also of a tru
 CALLS |= {f: _valued(f) for f in VALUED} | {f: _whole(f) for f in (int, round, math.floor, math.ceil)}
 TRUTHS = bool, math.isnan, math.isinf, math.isfinite
 #: how many arguments a function may take
-TAKES = dict.fromkeys((*CALLS, *TRUTHS, abs, math.fabs), (1, 1))
+TAKES = dict.fromkeys((*CALLS, *TRUTHS, abs, math.fabs, len), (1, 1))
 TAKES |= {math.copysign: (2, 2), min: (2, 99), max: (2, 99)}
-OPERATORS = ast.Add | ast.Sub | ast.Mult | ast.Div | ast.FloorDiv | ast.Mod | ast.Pow
-OPERATORS |= ast.BitAnd | ast.BitOr | ast.BitXor

@@ -146,7 +146,7 @@ class Player:
         self.shared: Floats = np.array(shared, np.float64).reshape(-1)
         self.note, self.stream, self.grows, self.parts = note, stream, grows, list(parts)
         self.runs, self.notes = range(1), np.zeros((1, 0))
-        self.generators = generators(stream, self.runs)
+        self.generators = generators(stream and stream.keys[:1], 1)
         #: whether a part is an object in plain Python, of which no row holds the state
         self.in_python: bool = any(part.in_python for part in self.parts)
         #: the player of which it is a part, as `run.lay` finds it
@@ -158,7 +158,7 @@ class Player:
         """Makes a row of state for each run, with uniforms of its own."""
         self.runs, self.state = runs, np.tile(self.state[:1], (len(runs), 1))
         self.notes, self.laid = np.zeros((len(runs), 0)), False
-        self.generators = generators(self.stream, runs)
+        self.generators = generators(self.stream and self.stream.over(runs).keys, len(runs))
         for part in self.parts:
             part.spread(runs)
 
@@ -264,15 +264,10 @@ class Nature(Player):
         **memory: Any,
     ) -> None:
         super().__init__(state, shared, **memory)
-        self.move, self.sight, self.reveals, self.by_side = (
-            compiled(MOVE, move),
-            sight,
-            dict(reveals or {}),
-            by_side,
-        )
+        self.move, self.sight, self.by_side = compiled(MOVE, move), sight, by_side
         self.hear = None if hear is None else compiled(LEARN, hear)
         self.reveal = None if reveal is None else compiled(REVEAL, reveal)
-        self.streams_of, self.times = streams_of, list(times)
+        self.streams_of, self.times, self.reveals = streams_of, list(times), dict(reveals or {})
         if hear is not None and sight < Sight.HISTORY:
             raise InvalidParameter(f"sight = {sight!r} with a step `hear`; expected HISTORY or more")
         if (reveal is None) is not (not self.reveals):

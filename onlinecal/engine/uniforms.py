@@ -21,12 +21,12 @@ HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 STEP = 2.0**-53
 
 
-def generators(stream: Stream | None, runs: range) -> Floats:
-    """A generator for each run of a stream, (runs, 7)."""
-    made = np.zeros((len(runs), NUMBERS))
+def generators(keys: Any, runs: int) -> Floats:
+    """A generator for each run, (runs, 7), with these keys of a stream: one for each, one for all, or None."""
+    made = np.zeros((runs, NUMBERS))
     made[:, BLOCK] = -1.0
-    if stream is not None:
-        made.view(np.uint64)[:, KEY:BLOCK] = stream.over(runs).keys  # one for all runs of a common stream
+    if keys is not None:
+        made.view(np.uint64)[:, KEY:BLOCK] = keys
     return made
 
 
@@ -44,10 +44,8 @@ def four(first, second, counter):
     """The four words of a counter, for a key of two words."""
     a, b, c, d = np.uint64(counter), np.uint64(0), np.uint64(0), np.uint64(0)
     for _ in range(10):
-        (high, low), (over, under) = (
-            product(np.uint64(0xD2E7470EE14C6C93), a),
-            product(np.uint64(0xCA5A826395121157), c),
-        )
+        high, low = product(np.uint64(0xD2E7470EE14C6C93), a)
+        over, under = product(np.uint64(0xCA5A826395121157), c)
         a, b, c, d = over ^ b ^ first, under, high ^ d ^ second, low
         first += np.uint64(0x9E3779B97F4A7C15)
         second += np.uint64(0xBB67AE8584CAA73B)

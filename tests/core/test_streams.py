@@ -59,7 +59,7 @@ def drawn(keys, count):
 
 def generator_of(keys):
     """The numbers that compiled code keeps of a stream with this key."""
-    own = generators(None, range(1))[0]
+    own = generators(None, 1)[0]
     own.view(np.uint64)[KEY:BLOCK] = keys
     return own
 

@@ -317,13 +317,13 @@ def made(forecast="return self.x", update="pass", init="self.x = 0.5", name="Min
 LIST = {"init": "self.x = [1]"}
 RANDOM = {"init": "self.r, self.x = random.Random(1), 0.5", "update": "self.x = self.r.random()"}
 REFUSALS = {
-    "update, line 7: a list that grows (append) has no fixed size": {
+    "update, line 7: self.x.append() is not compiled; expected lists of fixed length": {
         **LIST, "forecast": "return self.x[0]", "update": "self.x.append(1)"
     },
     "update, line 7: `[1]` is not compiled": {**LIST, "forecast": "return 0.5", "update": "self.x = [1]"},
-    "update, line 7: self.x becomes another list": {**LIST, "forecast": "return 0.5", "update": "self.x = 1"},
-    "update, line 7: random.random() draws at random; expected randomness": {"update": "self.x = random.random()"},
-    "update, line 7: self.r is of the type random.Random": RANDOM,
+    "update, line 7: the whole list self.x": {**LIST, "forecast": "return 0.5", "update": "self.x = 1"},
+    "update, line 7: random.random() is not compiled": {"update": "self.x = random.random()"},
+    "update, line 7: self.r.random() is not compiled": RANDOM,
     "update, line 7: np.exp() is not compiled": {"update": "self.x = np.exp(-self.x)"},
     "update, line 7: `try: …` is not compiled": {"update": "try: pass\n  finally: pass"},
     "update, line 7: `self.x in (1, 2)` is not compiled": {"update": "self.x = self.x in (1, 2)"},

@@ -28,7 +28,7 @@ def test_parts_of_parts_play_the_same_in_both_ways(nature, forecaster):
     for schedule in SCHEDULES:
         given = {"horizon": T, "runs": range(3), "seed": 4, "schedule": schedule}
         defined, game = (Game(forecaster, nature, **given) for _ in range(2))
-        defined.hand_over()
+        defined.in_python = True
         for each in (defined, game):
             each.advance(T // 3)
             each.advance(T)

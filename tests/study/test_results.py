@@ -60,7 +60,7 @@ def test_which_loop_played_is_kept_and_changes_nothing(tmp_path, monkeypatch, wh
     class InPython(game.Game):
         def __init__(self, *players, **options):
             super().__init__(*players, **options)
-            self.hand_over()
+            self.in_python = True
             self.compiled = False
 
     # Runs that are added by the other loop; the file says so, and the numbers are those of one alone.
