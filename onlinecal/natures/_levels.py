@@ -1,5 +1,7 @@
-"""Levels that have been forecast, in order, with numbers that a nature keeps of each."""
+"""Natures that keep numbers of each level that has been forecast, or of each cell of levels."""
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,36 +9,99 @@ import numpy as np
 from onlinecal.core.arrays import cells as cells_of
 from onlinecal.core.guarantee import Sight
 from onlinecal.engine import steps
-from onlinecal.engine.steps import kernel, law
+from onlinecal.engine.steps import Run, kernel, law, shared, state
 
-#: the state of a nature with levels: how many there are, how many are settled, one number of its own. Then come
-#: the levels, each with its value and the numbers that the nature keeps of it. The settled ones are in ascending order;
-#: the newcomers behind them, a few, also are. Behind all are zeros, as of a level to come.
+#: the state: how many levels there are, how many are settled, one number of the nature's own. Then come rows, each with
+#: a level (or the number of a cell) and its numbers. The settled ones are in ascending order; the newcomers behind
+#: them, a few, also are. Behind all are zeros, as of a level to come.
 MANY, SETTLED, OWN, BEGIN = range(4)
+#: shared: how many numbers a row has, and how many cells there are, or 0; behind them what the nature was given
+WIDE, CELLS, GIVEN = range(3)
+#: the numbers of a level: how often it was drawn, and its bias. `Ratchet` also keeps 1 while this is on its way down
+DRAWN, BIAS, FALLS = range(3)
 
 
 def level_nature(
-    move: Any,
-    hear: Any,
-    shared: Any,
-    *,
-    numbers: int = 1,
-    own: float = 0.0,
-    cells: int | None = None,
+    move: Any, hear: Any, given: Sequence[float], *, numbers: int = 2, own: float = 0.0, cells: int | None = None,
     note: int = 0,
-) -> steps.Nature:
-    """A nature that sees the law and keeps this many numbers of each drawn level, or one of each cell."""
-    if cells is not None:
-        return steps.Nature(move, [0.0] * (cells + 1), shared, sight=Sight.LAW, hear=hear, note=note)
+) -> steps.Nature:  # fmt: skip
+    """A nature that sees the law and keeps this many numbers of each drawn level, or cell."""
+    most = math.inf if cells is None else cells + 1
 
     def grows(coming: steps.Coming) -> int:
-        return BEGIN + (1 + numbers) * (int(min(coming.asked, coming.levels)) + 1)
+        return BEGIN + (1 + numbers) * (int(min(coming.asked, coming.levels, most)) + 1)
 
-    return steps.Nature(move, [0.0, 0.0, own], shared, sight=Sight.LAW, hear=hear, note=note, grows=grows)
+    first, given = [0.0, 0.0, own], [1 + numbers, cells or 0, *given]
+    return steps.Nature(move, first, given, sight=Sight.LAW, hear=hear, note=note, grows=grows)
 
 
 #: the cell of a value, in steps
 cell_of = kernel(cells_of)
+
+
+@kernel
+def first_from(rows, low, high, key):
+    """The first of some rows with a key that is not below this one."""
+    while low < high:
+        middle = (low + high) >> 1
+        if rows[middle, 0] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def found(run, value):
+    """The rows, the key of a level, and the place of its row; if it is new, that of a level to come."""
+    mine, wide, cells = state(run), int(shared(run)[WIDE]), int(shared(run)[CELLS])
+    rows = mine[BEGIN : BEGIN + (len(mine) - BEGIN) // wide * wide].reshape(-1, wide)
+    many, settled, key = int(mine[MANY]), int(mine[SETTLED]), float(cell_of(value, cells)) if cells else value
+    k = first_from(rows, 0, settled, key)
+    if k == settled or rows[k, 0] != key:
+        k = first_from(rows, settled, many, key)
+        if k < many and rows[k, 0] != key:
+            k = many
+    return rows, key, k
+
+
+@kernel
+def level(run, value):
+    """The numbers of a level; zeros if it is new."""
+    rows, _, k = found(run, value)
+    return rows[k, 1:]
+
+
+@kernel
+def drawn_level(run, value, residual):
+    """The numbers of a level, with a round in which it was drawn."""
+    mine, (rows, key, k) = state(run), found(run, value)
+    if k == int(mine[MANY]):
+        k = entered(mine, rows, key)
+    numbers = rows[k, 1:]
+    numbers[DRAWN] += 1.0
+    numbers[BIAS] += residual
+    return numbers
+
+
+@kernel
+def entered(mine, rows, key):
+    """The place of a level that is new, which becomes a newcomer; if these are many now, all are settled."""
+    settled, many = int(mine[SETTLED]), int(mine[MANY])
+    k = first_from(rows, settled, many, key)
+    rows[k + 1 : many + 1] = rows[k:many]
+    rows[k], rows[k, 0], many = 0.0, key, many + 1
+    mine[MANY] = many
+    # So a level costs a number of moves of order √MANY in the mean, and few levels are searched once.
+    if 4 * (many - settled) ** 2 <= settled:
+        return k
+    news = rows[settled:many].copy()
+    for left in range(len(news) - 1, -1, -1):
+        k = first_from(rows, 0, settled, news[left, 0])
+        rows[k + left + 1 : settled + left + 1] = rows[k:settled]
+        rows[k + left], settled = news[left], k
+    mine[SETTLED] = many
+    return first_from(rows, 0, many, key)
 
 
 @kernel
@@ -49,69 +114,6 @@ def ends_of(run, size):
     return lowest + 0.0, highest + 0.0  # −0 is the level 0
 
 
-@kernel
-def first_from(mine, wide, value, low, high):
-    """The number of the first level from `low` on that is not below a value; each takes `wide` places."""
-    while low < high:
-        middle = (low + high) >> 1
-        if mine[BEGIN + middle * wide] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@kernel
-def place_of(mine, wide, value):
-    """The place of the numbers of a level; if it is new, of those of a level to come."""
-    many, settled = int(mine[MANY]), int(mine[SETTLED])
-    k = first_from(mine, wide, value, 0, settled)
-    if k == settled or mine[BEGIN + k * wide] != value:
-        k = first_from(mine, wide, value, settled, many)
-        if k < many and mine[BEGIN + k * wide] != value:
-            k = many
-    return BEGIN + k * wide + 1
-
-
-@kernel
-def entered(mine, wide, value):
-    """The place of the numbers of a level, which is entered if it is new."""
-    at = place_of(mine, wide, value)
-    if at == BEGIN + int(mine[MANY]) * wide + 1:
-        return enter_new(mine, wide, value)
-    return at
-
-
-@kernel
-def enter_new(mine, wide, value):
-    """The same of a level that is new."""
-    many, settled = int(mine[MANY]), int(mine[SETTLED])
-    at = BEGIN + first_from(mine, wide, value, settled, many) * wide
-    for i in range(BEGIN + many * wide - 1, at - 1, -1):  # the newcomers above move up
-        mine[i + wide] = mine[i]
-    mine[at], mine[at + 1 : at + wide] = value, 0.0
-    mine[MANY] += 1.0
-    # So a level costs a number of moves of order √MANY in the mean, and few levels are searched once.
-    if 4 * (many + 1 - settled) ** 2 > settled:
-        settle(mine, wide)
-        at = BEGIN + first_from(mine, wide, value, 0, many + 1) * wide
-    return at + 1
-
-
-@kernel
-def settle(mine, wide):
-    """Merges the newcomers into the others, from the highest down."""
-    own, end = BEGIN + int(mine[SETTLED]) * wide, BEGIN + int(mine[MANY]) * wide
-    news = mine[own:end].copy()
-    left = len(news)
-    while left > 0:
-        end -= wide
-        if own > BEGIN and mine[own - wide] > news[left - wide]:
-            own -= wide
-            for i in range(wide):
-                mine[end + i] = mine[own + i]
-        else:
-            left -= wide
-            for i in range(wide):
-                mine[end + i] = news[left + i]
-    mine[SETTLED] = mine[MANY]
+def count_round(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    drawn_level(run, forecast, outcome - forecast)
+    return 0

@@ -9,8 +9,8 @@ from onlinecal.core.guarantee import Forecasters, Guarantee, Sight
 from onlinecal.core.specification import UNIT, allow, optional, whole, word
 from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
-from onlinecal.engine.steps import Run, kernel, law, shared, state
-from onlinecal.natures._levels import cell_of, entered, level_nature, place_of
+from onlinecal.engine.steps import Run, kernel, law, shared
+from onlinecal.natures._levels import BIAS, GIVEN, drawn_level, level, level_nature
 from onlinecal.natures.base import Nature
 
 
@@ -150,8 +150,8 @@ class Greedy(Nature):
         return "O(t)" if self.cells is None else "O(cells)"
 
     def start(self, horizon: int, stream: Stream) -> steps.Nature:
-        shared = [get_args(Target).index(self.target), self.cells or 0, float(self.kink)]
-        return level_nature(raise_most, add_to_level, shared, cells=self.cells)
+        given = [get_args(Target).index(self.target), float(self.kink)]
+        return level_nature(raise_most, add_to_level, given, cells=self.cells)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -175,13 +175,12 @@ def value_of(total, v, target, kink):
 
 
 def raise_most(run: Run, size: int, forecast: float, number: int) -> float:
-    """The state is a sum for each level, or cell; shared are the target, the cells and the kink."""
-    mine, given, (values, weights) = state(run), shared(run), law(run)
-    target, cells, kink, lead = int(given[0]), int(given[1]), given[2], 0.0
+    """The sum of a level, or cell, is its bias; given are the target and the kink."""
+    (values, weights), target, kink, lead = law(run), shared(run)[GIVEN], shared(run)[GIVEN + 1], 0.0
     for j in range(size):
         v, weight = values[j], weights[j]
         if weight > 0.0:
-            total = mine[cell_of(v, cells) if cells > 0 else place_of(mine, 2, v)]
+            total = level(run, v)[BIAS]
             c = kink if target == KINK else v
             # By how much more, weighed, the target rises with y = 1 than with y = 0.
             up, down = value_of(total + 1.0 - c, v, target, kink), value_of(total - c, v, target, kink)
@@ -190,8 +189,6 @@ def raise_most(run: Run, size: int, forecast: float, number: int) -> float:
 
 
 def add_to_level(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    mine, given = state(run), shared(run)
-    target, cells, kink = int(given[0]), int(given[1]), given[2]
-    at = cell_of(forecast, cells) if cells > 0 else entered(mine, 2, forecast)
-    mine[at] += outcome - (kink if target == KINK else forecast)
+    target, kink = shared(run)[GIVEN], shared(run)[GIVEN + 1]
+    drawn_level(run, forecast, outcome - (kink if target == KINK else forecast))
     return 0

@@ -12,7 +12,18 @@ from onlinecal.core.specification import UNIT, allow, listed, number, optional, 
 from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
 from onlinecal.engine.steps import Run, kernel, law, note, shared, state
-from onlinecal.natures._levels import OWN, cell_of, ends_of, entered, level_nature, place_of
+from onlinecal.natures._levels import (
+    BIAS,
+    DRAWN,
+    FALLS,
+    GIVEN,
+    OWN,
+    count_round,
+    drawn_level,
+    ends_of,
+    level,
+    level_nature,
+)
 from onlinecal.natures.base import Nature
 
 
@@ -51,26 +62,17 @@ class KinkApproach(Nature):
         return "O(t)" if self.cells is None else "O(cells)"
 
     def start(self, horizon: int, stream: Stream) -> steps.Nature:
-        shared = [float(self.kink), float(self.dwell), self.cells or 0]
-        return level_nature(approach, count_round, shared, cells=self.cells)
+        return level_nature(approach, count_round, [self.kink, self.dwell], cells=self.cells)
 
 
 def approach(run: Run, size: int, forecast: float, number: int) -> float:
-    """The state: how often each level, or cell, has been drawn."""
-    mine, given, (lowest, highest) = state(run), shared(run), ends_of(run, size)
-    kink, dwell, cells, middle = given[0], given[1], int(given[2]), 0.5 * (lowest + highest)
+    given, (lowest, highest) = shared(run)[GIVEN:], ends_of(run, size)
+    kink, dwell, middle = given[0], given[1], 0.5 * (lowest + highest)
     if middle == kink:
         return 0.5
     v = highest if middle > kink else lowest
-    drawn = mine[cell_of(v, cells) if cells > 0 else place_of(mine, 2, v)]
-    stays = drawn * (v - kink) ** 2 < dwell
+    stays = level(run, v)[DRAWN] * (v - kink) ** 2 < dwell
     return 1.0 if stays == (middle > kink) else 0.0
-
-
-def count_round(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    mine, cells = state(run), int(shared(run)[2])
-    mine[cell_of(forecast, cells) if cells > 0 else entered(mine, 2, forecast)] += 1.0
-    return 0
 
 
 #: the share of the rounds that all pairs of `SparseBias` take together
@@ -103,20 +105,15 @@ class SparseBias(Nature):
 
     def start(self, horizon: int, stream: Stream) -> steps.Nature:
         # A pair every two steps: N = rounds · step.
-        rounds = 2.0 * SHARE * horizon / self.reach
-        given = [float(self.kink), float(self.reach), rounds]
-        return level_nature(feed, lean, given, numbers=2, own=1.0, note=1)
-
-
-#: the numbers of a level: how often it was drawn, and its bias. `Ratchet` also keeps 1 while this is on its way down
-DRAWN, BIAS, FALLS = range(3)
+        given = [self.kink, self.reach, 2.0 * SHARE * horizon / self.reach]
+        return level_nature(feed, lean, given, own=1.0, note=1)
 
 
 def feed(run: Run, size: int, forecast: float, number: int) -> float:
     """The state's own number is the smallest step between two forecasts of one law so far; the note is this law's."""
-    mine, given, (u, v) = state(run), shared(run), ends_of(run, size)
+    mine, given, (u, v) = state(run), shared(run)[GIVEN:], ends_of(run, size)
     kink, reach, rounds = given[0], given[1], given[2]
-    low, high = place_of(mine, 3, u), place_of(mine, 3, v)
+    low, high = level(run, u), level(run, v)
     note(run)[0] = v - u
     # The step of this very law counts, whether or not it was told before.
     enough = rounds * (min(mine[OWN], v - u) if v > u else mine[OWN])
@@ -124,21 +121,19 @@ def feed(run: Run, size: int, forecast: float, number: int) -> float:
         return 1.0
     if v - kink > reach:
         return 0.0
-    if mine[low + DRAWN] == 0.0 or mine[high + DRAWN] == 0.0:
+    if low[DRAWN] == 0.0 or high[DRAWN] == 0.0:
         return 1.0
-    if mine[low + DRAWN] >= enough or mine[high + DRAWN] >= enough:
+    if low[DRAWN] >= enough or high[DRAWN] >= enough:
         return 0.0
     # A bias of exactly u is often reached, up to rounding.
-    return 1.0 if mine[low + BIAS] < u - 1e-9 else 0.0
+    return 1.0 if low[BIAS] < u - 1e-9 else 0.0
 
 
 def lean(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
     mine, step = state(run), note(run)[0]
     if step > 0.0:
         mine[OWN] = min(mine[OWN], step)
-    at = entered(mine, 3, forecast)
-    mine[at + DRAWN] += 1.0
-    mine[at + BIAS] += outcome - forecast
+    drawn_level(run, forecast, outcome - forecast)
     return 0
 
 
@@ -173,21 +168,21 @@ class LogisticPolicy(Nature):
         object.__setattr__(self, "weights", tuple(map(float, weights)))
 
     def start(self, horizon: int, stream: Stream) -> steps.Nature:
-        return level_nature(weigh, add_round, list(self.weights), numbers=2)
+        return level_nature(weigh, count_round, self.weights)
 
 
 def weigh(run: Run, size: int, forecast: float, number: int) -> float:
-    mine, w, (values, weights), (a, b) = state(run), shared(run), law(run), ends_of(run, size)
-    low, high = place_of(mine, 3, a), place_of(mine, 3, b)
-    root_a, root_b = math.sqrt(mine[low + DRAWN] + 1.0), math.sqrt(mine[high + DRAWN] + 1.0)
+    w, (values, weights), (a, b) = shared(run)[GIVEN:], law(run), ends_of(run, size)
+    low, high = level(run, a), level(run, b)
+    root_a, root_b = math.sqrt(low[DRAWN] + 1.0), math.sqrt(high[DRAWN] + 1.0)
     d, share = 0.5 - 0.5 * (a + b), 0.0
     for j in range(size):
         # A value may be that of several atoms.
         share += weights[j] if values[j] == a else 0.0
     x = (
         w[0]
-        + w[1] * mine[low + BIAS] / root_a
-        - w[2] * mine[high + BIAS] / root_b
+        + w[1] * low[BIAS] / root_a
+        - w[2] * high[BIAS] / root_b
         + w[3] * d
         + w[4] * d * root_a
         + w[5] * (share - 0.5)
@@ -195,14 +190,6 @@ def weigh(run: Run, size: int, forecast: float, number: int) -> float:
         + w[7] * d * root_b
     )
     return 1.0 / (1.0 + math.exp(-min(max(8.0 * x, -700.0), 700.0)))
-
-
-def add_round(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    mine = state(run)
-    at = entered(mine, 3, forecast)
-    mine[at + DRAWN] += 1.0
-    mine[at + BIAS] += outcome - forecast
-    return 0
 
 
 @dataclass(frozen=True)
@@ -232,39 +219,33 @@ class Ratchet(Nature):
     allowed = allow(kink=UNIT, low=number(-1000.0, 1000.0), width=number(0.0, 1000.0))
 
     def start(self, horizon: int, stream: Stream) -> steps.Nature:
-        given = [float(self.kink), float(self.low), float(self.low) + float(self.width)]
+        given = [self.kink, self.low, float(self.low) + float(self.width)]
         return level_nature(push, turn, given, numbers=3, note=1)
 
 
 @kernel
-def rises(run, at):
+def rises(run, value):
     """Whether the bias of a level is on its way up: a new one may stand above the threshold already."""
-    mine = state(run)
-    return mine[at + FALLS] == 0.0 if mine[at + DRAWN] > 0.0 else shared(run)[2] > 0.0
+    mine = level(run, value)
+    return mine[FALLS] == 0.0 if mine[DRAWN] > 0.0 else shared(run)[GIVEN + 2] > 0.0
 
 
 def push(run: Run, size: int, forecast: float, number: int) -> float:
     """The note is 1 where the law is above the kink, −1 where it is below, and 0 at the kink."""
-    kink, (lowest, highest) = shared(run)[0], ends_of(run, size)
+    kink, (lowest, highest) = shared(run)[GIVEN], ends_of(run, size)
     middle = 0.5 * (lowest + highest)
     side = 1.0 if middle > kink else -1.0 if middle < kink else 0.0
     note(run)[0] = side
     if side == 0.0:
         return 0.5
-    at = place_of(state(run), 4, highest if side > 0.0 else lowest)
-    return 1.0 if rises(run, at) == (side > 0.0) else 0.0
+    return 1.0 if rises(run, highest if side > 0.0 else lowest) == (side > 0.0) else 0.0
 
 
 def turn(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
-    mine, given, side = state(run), shared(run), note(run)[0]
-    at = entered(mine, 4, forecast)
-    mine[at + FALLS] = 0.0 if rises(run, at) else 1.0
-    mine[at + DRAWN] += 1.0
-    mine[at + BIAS] += outcome - forecast
-    scaled = side * mine[at + BIAS] / math.sqrt(mine[at + DRAWN] + 1.0)
+    given, side, up = shared(run)[GIVEN:], note(run)[0], rises(run, forecast)
+    mine = drawn_level(run, forecast, outcome - forecast)
+    scaled = side * mine[BIAS] / math.sqrt(mine[DRAWN] + 1.0)
     if side != 0.0:
-        if mine[at + FALLS] == 0.0 and scaled >= given[2]:
-            mine[at + FALLS] = 1.0
-        elif mine[at + FALLS] == 1.0 and scaled <= given[1]:
-            mine[at + FALLS] = 0.0
+        up = scaled < given[2] if up else scaled <= given[1]
+    mine[FALLS] = 0.0 if up else 1.0
     return 0

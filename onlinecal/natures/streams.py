@@ -1,12 +1,14 @@
 """Several natures at once, each with questions of its own."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from onlinecal.core.arrays import Ints
+from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.specification import allow, listed, parts, word
 from onlinecal.core.strategy import strategy_label, strategy_name
@@ -25,11 +27,10 @@ class Streams(OfNatures):
     """Several natures at once: each question is one of theirs, and reveals which one's.
 
     Each part plays the game of its own questions, counted from 1, with their number as its horizon. The order of the
-    parts is the same in all runs.
+    parts is the same in all runs. A game begins with a count of the questions of each, in time of order T.
 
     Information: Has the largest sight of its parts. Each part is shown only what its own sight allows, of its own
-    questions. Reveals ``stream``, the index of the part from 0, and the kinds of context that all parts reveal. Under
-    "random" a game begins with a count of the questions of each, in time of order T.
+    questions. Reveals ``stream``, the index of the part from 0, and the kinds of context that all parts reveal.
 
     Parameters
     ----------
@@ -99,18 +100,22 @@ class Streams(OfNatures):
         return min(lengths, default=None)
 
     def start(self, horizon: int, stream: Stream) -> steps.Nature:
-        many, choose, state = len(self.parts), in_turn, []
-        order: _Turns | _Drawn = _Turns(many)
-        if self.order != "turns":
-            order = _Drawn(stream.common("order"), self.weights, many)
-            choose, state = drawn_part, [0.0] * (COUNTED_FROM + many)
+        many, given = len(self.parts), dict[str, Any]()
+        if self.order == "turns":
+            choose, below, parts_of = in_turn, np.zeros(0), partial(_in_turn, many)
+        else:
+            common, weights = stream.common("order"), np.array(self.weights or [1.0] * many, np.float64)
+            below = np.cumsum(weights) / np.sum(weights)
+            below /= below[-1]  # so that nothing is left above the last part with weight
+            choose, parts_of = drawn_part, partial(_drawn, common, below)
+            given = {"state": [0.0] * (COUNTED_FROM + many), "stream": common}
         players = [
             start_part("streams", f"parts[{i}]", part, rounds, horizon, stream.child(f"part {i}"))
-            for i, (part, rounds) in enumerate(zip(self.parts, order.shares(horizon), strict=True))
+            for i, (part, rounds) in enumerate(zip(self.parts, _rounds(parts_of, many, horizon), strict=True))
         ]
         return one_at_a_time(
-            choose, players, sorted(self.reveals - {"stream"}), [*order.below], state=state, sight=self.sight,
-            reveals={PART_NOW: "stream"}, streams_of=order.parts_of, stream=order.stream,
+            choose, players, sorted(self.reveals - {"stream"}), [*below], sight=self.sight,
+            reveals={PART_NOW: "stream"}, streams_of=parts_of, **given,
         )  # fmt: skip
 
 
@@ -141,37 +146,19 @@ def drawn_part(run, number):
     return k, int(mine[COUNTED_FROM + k])
 
 
-class _Turns:
-    """One part after the other."""
-
-    below: Any = ()
-    stream = None
-
-    def __init__(self, many: int) -> None:
-        self.many = many
-
-    def parts_of(self, first: int, last: int) -> Ints:
-        return np.arange(first - 1, last) % self.many
-
-    def shares(self, horizon: int) -> list[int]:
-        return [(horizon - i + self.many - 1) // self.many for i in range(self.many)]
+def _in_turn(many: int, first: int, last: int) -> Ints:
+    """The parts of rounds in turn."""
+    return np.arange(first - 1, last) % many
 
 
-class _Drawn:
-    """Each round drawn by itself, by sums of weights from a stream that all runs share."""
+def _drawn(stream: Stream, below: Floats, first: int, last: int) -> Ints:
+    """The parts of rounds that are drawn by sums of weights, from a stream that all runs share."""
+    return np.searchsorted(below, stream.block_from(first - 1, last - first + 1)[:, 0], side="right")
 
-    def __init__(self, stream: Stream, weights: Any, many: int) -> None:
-        given = np.array(weights or [1.0] * many, np.float64)
-        self.stream, self.below = stream, np.cumsum(given) / np.sum(given)
-        self.below /= self.below[-1]  # so that nothing is left above the last part with weight
 
-    def parts_of(self, first: int, last: int) -> Ints:
-        uniforms = self.stream.block_from(first - 1, last - first + 1)[:, 0]
-        return np.searchsorted(self.below, uniforms, side="right")
-
-    def shares(self, horizon: int) -> list[int]:
-        counts = np.zeros(len(self.below), np.int64)
-        for first in range(1, horizon + 1, COUNTED):
-            last = min(first + COUNTED - 1, horizon)
-            counts += np.bincount(self.parts_of(first, last), minlength=len(counts))
-        return counts.tolist()
+def _rounds(parts_of: Callable[[int, int], Ints], many: int, horizon: int) -> list[int]:
+    """How many rounds each part has."""
+    counts = np.zeros(many, np.int64)
+    for first in range(1, horizon + 1, COUNTED):
+        counts += np.bincount(parts_of(first, min(first + COUNTED - 1, horizon)), minlength=many)
+    return counts.tolist()

@@ -11,7 +11,7 @@ from onlinecal import natures as n
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import EmpiricalMean, ForecastHedging
-from onlinecal.natures._levels import BEGIN, MANY, SETTLED, entered, place_of
+from onlinecal.natures._levels import BEGIN, MANY, SETTLED, entered
 from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
 from tests.engine.games import came_to
 from tests.examples import NESTED
@@ -48,16 +48,16 @@ def test_a_part_that_is_too_short_is_refused(tmp_path):
 def test_levels_are_kept_in_order(wide, seed):
     near = [0.0, -0.0, 1e-300, 0.5, np.nextafter(0.5, 1), 1.0, *np.linspace(0, 1, 900)]
     values = np.random.default_rng(seed).choice(near, 900)
-    mine, counts = np.zeros(BEGIN + wide * 900), dict[float, int]()
+    mine, marks = np.zeros(BEGIN + wide * 900), dict[float, int]()
+    rows = mine[BEGIN:].reshape(-1, wide)
     for value in values.tolist():
-        at = place_of(mine, wide, value)
-        assert mine[at : at + wide - 1].tolist() == [counts.get(value, 0)] * (wide - 1)
-        at = entered(mine, wide, value + 0.0)
-        mine[at : at + wide - 1] += 1
-        counts[value] = counts.get(value, 0) + 1
+        if value not in marks:
+            at, marks[value] = entered(mine, rows, value + 0.0), len(marks) + 1
+            assert rows[at].tolist() == [value] + [0.0] * (wide - 1)
+            rows[at, 1:] = marks[value]
     many, settled = int(mine[MANY]), int(mine[SETTLED])
-    table = mine[BEGIN : BEGIN + many * wide].reshape(many, wide).tolist()
-    assert sorted(table) == [[value] + [counts[value]] * (wide - 1) for value in sorted(counts)]
+    table = rows[:many].tolist()
+    assert sorted(table) == [[value] + [marks[value]] * (wide - 1) for value in sorted(marks)]
     assert 0 < settled <= many
     assert table[:settled] == sorted(table[:settled])
     assert table[settled:] == sorted(table[settled:])

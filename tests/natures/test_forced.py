@@ -148,19 +148,18 @@ def test_minus_zero_is_the_level_zero():
 
 @pytest.mark.parametrize("nature", [n.Greedy(), n.KinkApproach()], ids=strategy_key)
 def test_the_table_grows_and_loses_no_level(nature, seed):
-    """Against a forecaster that never repeats itself; kept of a level is its bias, or how often it was drawn."""
+    """Against a forecaster that never repeats itself; kept of a level are its rounds and its bias."""
     game = played(f.EmpiricalMean(), nature, 3000, runs=range(3), seed=seed)
     for gamma, state in zip(game.gammas(), game.nature.state, strict=True):
         levels = int(state[MANY])
-        table = state[BEGIN : BEGIN + 2 * levels].reshape(levels, 2)
-        values, numbers = table[np.argsort(table[:, 0])].T
+        table = state[BEGIN : BEGIN + 3 * levels].reshape(levels, 3)
+        values, rounds, biases = table[np.argsort(table[:, 0])].T
         assert (values == gamma.predictions).all()
-        bias = gamma.positives - gamma.counts * gamma.predictions
-        kept = bias if nature == n.Greedy() else gamma.counts
-        assert numbers == pytest.approx(kept, abs=1e-9)
+        assert (rounds == gamma.counts).all()
+        assert biases == pytest.approx(gamma.positives - gamma.counts * gamma.predictions, abs=1e-9)
         # The numbers of a level to come are there, too.
-        assert (state[BEGIN + 2 * levels :] == 0.0).all()
-        assert len(state) >= BEGIN + 2 * (levels + 1)
+        assert (state[BEGIN + 3 * levels :] == 0.0).all()
+        assert len(state) >= BEGIN + 3 * (levels + 1)
 
 
 # ---------------------------------------------------------------- figures
