@@ -1,27 +1,24 @@
 """The value of the calibration game on a grid, optimal play of both sides, and the memory that it takes."""
 
 import math
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from onlinecal.core.arrays import Floats, locked
-from onlinecal.core.errors import InvalidParameter, suggestion
-from onlinecal.core.guarantee import Sight
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.memory import GIB, cores, free_memory
 from onlinecal.core.progress import Progress
-from onlinecal.core.validation import count
+from onlinecal.core.validation import choice, count
 from onlinecal.games.stage import UNITS, against_draw, against_law, look, moves, stage
 from onlinecal.games.states import Alphabet, States, how_many, numbered, words_between
 from onlinecal.games.totals import SYMMETRIC, alphabet_for, measure_named, totals
 from onlinecal.measures.base import Measure
 
-#: what nature may see, by name, and what a game is called where it does
-SIGHTS = {"history": Sight.HISTORY, "law": Sight.LAW, "draw": Sight.DRAW}
 #: rounds of the longest game: on two steps some 10^10 states
 LONGEST = 100_000
 #: states that one thread works on at a time
@@ -66,17 +63,15 @@ class Solution:
     horizon: int
     measure: str
     sight: str
-    value: float = math.nan
-    error: float = math.nan
-    states: int = 0
-    stages: int = 0
-    values: Floats | None = field(default=None, repr=False, compare=False)
-    _game: Any = field(default=None, repr=False, compare=False)
+    value: float
+    error: float
+    states: int
+    stages: int
+    values: Floats | None = field(repr=False, compare=False)
+    _game: Any = field(repr=False, compare=False)
 
     def at(self, ends: Any, left: int) -> Round:
         """Optimal play with `left` rounds left."""
-        if self._game is None:
-            raise InvalidParameter(f"a game of {self.measure} that is not solved; expected a result of solve")
         return self._game.look(ends, count("left", left, 1, self.horizon))
 
     @property
@@ -127,8 +122,7 @@ def solve(
     (0.5,)
     """
     record = measure_named(measure)
-    if not isinstance(sight, str) or sight not in SIGHTS:
-        raise InvalidParameter(f"sight = {sight!r}{suggestion(str(sight), SIGHTS)}")
+    sight = choice("solve", "sight", sight, ("history", "law", "draw"))
     m, horizon = count("m", m), count("horizon", horizon, 1, LONGEST)
     return solved(
         record, alphabet_for(record, m, horizon), sight, keep=keep, progress=progress, threads=threads
@@ -141,9 +135,7 @@ def solved(
     """The game with these letters; `InvalidParameter` where memory has no room for it."""
     game = _Game(record, alphabet, sight, keep, cores() if threads is None else count("threads", threads))
     check_memory(alphabet, record.name, keep)
-    solution = Solution(alphabet.m, alphabet.horizon, record.name, sight, _game=game)
-    game.run(solution, progress)
-    return solution
+    return game.solve(progress)
 
 
 class _Game:
@@ -152,7 +144,7 @@ class _Game:
     def __init__(self, measure: Measure, alphabet: Alphabet, sight: str, keep: bool, threads: int) -> None:
         self.measure, self.alphabet, self.keep, self.threads = measure, alphabet, keep, threads
         self.m, self.horizon = alphabet.m, alphabet.horizon
-        self.drawn = SIGHTS[sight] is Sight.DRAW
+        self.sight, self.drawn = sight, sight == "draw"
         self.symmetric = measure.name in SYMMETRIC and self.m > 1
         self.apart = math.isqrt(self.horizon - 1) + 1
         #: rounds left → values
@@ -165,28 +157,27 @@ class _Game:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, measure=measure_named(state["measure"]))
 
-    def run(self, solution: Solution, progress: bool | None) -> None:
+    def solve(self, progress: bool | None) -> Solution:
         its = numbered(self.alphabet, 0)
         values, error = self.ends(its)
-        solution.states = its.number
         self._store(0, values)
-        shorter: list[float] = []
-        lefts, states = layer_sizes(self.alphabet)
-        work = int(np.interp(np.arange(1, self.horizon + 1), lefts, states).sum())
-        with Progress(work, shown=progress, unit="states") as bar, self._pool() as pool:
+        shorter, sizes = list[float](), [its.number]
+        work = int(np.interp(np.arange(1, self.horizon + 1), *layer_sizes(self.alphabet)).sum())
+        with Progress(work, shown=progress, unit="states") as bar, ThreadPoolExecutor(self.threads) as pool:
             bar.describe(f"m = {self.m}, T = {self.horizon}")
             for left in range(1, self.horizon + 1):
                 now = numbered(self.alphabet, left)
-                values, own = self.stage(left, now, its, values, pool)
+                values, own = self.stage(left, now, its, values, pool.map)
                 error += own
                 its = now
-                solution.states = max(solution.states, now.number)
-                solution.stages += now.number
+                sizes.append(now.number)
                 self._store(left, values)
                 shorter.append(float(values[0]))  # of the state without any bias, which is the first
                 bar.advance(now.number)
-        solution.value, solution.error = float(values[0]), error
-        solution.values = None if self.alphabet.counted else locked(np.array(shorter))
+        return Solution(
+            self.m, self.horizon, self.measure.name, self.sight, float(values[0]), error, max(sizes), sum(sizes[1:]),
+            None if self.alphabet.counted else locked(np.array(shorter)), self,
+        )  # fmt: skip
 
     def _store(self, left: int, values: Floats) -> None:
         """Keeps one layer in `apart`, or the last ones that there is room for."""
@@ -212,7 +203,7 @@ class _Game:
             error = max(error, own)
         return values, error
 
-    def stage(self, left: int, now: States, then: States, values: Floats, pool: Any) -> tuple[Floats, float]:
+    def stage(self, left: int, now: States, then: States, values: Floats, each: Any) -> tuple[Floats, float]:
         """The values with `left` rounds left, from those with one fewer, and a bound on the error added."""
         made = np.empty(now.number)
         change = moves(self.alphabet, left, self.symmetric)
@@ -222,20 +213,9 @@ class _Game:
             found = stage(*ends, self.drawn, now, change, then, values, made)
             return float(found[0]), float(found[1])
 
-        found = list((map if pool is None or len(chunks) < 2 else pool.map)(work, chunks))
+        found = list((each if len(chunks) > 1 else map)(work, chunks))
         gap, largest = np.max(found, axis=0)
         return made, float(gap) + UNITS * 2.0**-53 * float(largest)
-
-    @contextmanager
-    def _pool(self) -> Iterator[Any]:
-        if self.threads == 1:
-            yield None
-            return
-        pool = ThreadPoolExecutor(self.threads, thread_name_prefix="onlinecal")
-        try:
-            yield pool
-        finally:
-            pool.shutdown(cancel_futures=True)
 
     def layer(self, left: int) -> Floats:
         """The values with `left` rounds left, computed again if need be."""
@@ -249,7 +229,7 @@ class _Game:
         its, values = numbered(self.alphabet, base), self.layers[base]
         for r in range(base + 1, min(base + self.apart, self.horizon + 1)):
             now = numbered(self.alphabet, r)
-            values, _ = self.stage(r, now, its, values, None)
+            values, _ = self.stage(r, now, its, values, map)
             self.layers[r], its = values, now
         return self.layers[left]
 
@@ -322,9 +302,7 @@ def check_memory(alphabet: Alphabet, measure: str, keep: bool) -> None:
             return
         low, high = high, min(2 * high, horizon)
     needs = f"{'' if high == horizon else 'more than '}{size_text(least)}"
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if needed(middle) <= room else (low, middle)
+    low = bisect_right(range(high), room, lo=low + 1, key=needed) - 1
     longest = f"the largest T that fits is {low}" if low else "none of this grid fits"
     said = f"m = {alphabet.m}, T = {horizon}: the game of {measure} needs {needs}"
     raise InvalidParameter(f"{said}, and there are {size_text(room)}; {longest}")

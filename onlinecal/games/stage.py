@@ -100,31 +100,21 @@ def moves(alphabet: Alphabet, left: int, symmetric: bool) -> Moves:
 
 
 @kernel
-def after(word, now, then, values, a, b, same, rest, part):
+def after(word, now, then, values, a, b, coming):
     """Fills in a_i and b_i of all points of a word, those of the fixed points behind the others."""
-    last = len(word) - 1
-    # Places are sums over the points: those before the point that is played stay.
-    rest[0], part[0] = len(then.many) - 1, 0
-    for j in range(last + 1):
-        same[j] = now.stay[j, word[j]]
-        if j < last:
-            part[j + 1] = part[j] + then.before[j, rest[j], same[j]]
-            rest[j + 1] = rest[j] - then.cost[j, same[j]]
-    for j in range(last + 1):
-        for y in range(2):
-            k, at, c = now.turn[y, j, word[j]], part[j], rest[j]
-            for i in range(j, last):
-                at += then.before[i, c, k]
-                c -= then.cost[i, k]
-                k = same[i + 1]
-            value = values[at + k - then.first[c]] + now.shift[y, j, word[j]]
-            if y == 0:
-                a[j] = value
-            else:
-                b[j] = value
+    points = len(word)
+    for j in range(points):
+        coming[j] = now.stay[j, word[j]]
+    for j in range(points):
+        same = coming[j]
+        coming[j] = now.turn[0, j, word[j]]
+        a[j] = values[place(coming, then)] + now.shift[0, j, word[j]]
+        coming[j] = now.turn[1, j, word[j]]
+        b[j] = values[place(coming, then)] + now.shift[1, j, word[j]]
+        coming[j] = same
     for f in range(len(now.fixed)):
-        value = values[part[last] + same[last] - then.first[rest[last]]]
-        a[last + 1 + f], b[last + 1 + f] = value + now.fixed[f, 0], value + now.fixed[f, 1]
+        value = values[place(coming, then)]
+        a[points + f], b[points + f] = value + now.fixed[f, 0], value + now.fixed[f, 1]
 
 
 @kernel
@@ -132,8 +122,8 @@ def stage(low, high, drawn, its, now, then, values, out):
     """The values of the words at places from `low` to `high`; the largest gap, and the largest value looked at."""
     points = len(its.size)
     n = points + len(now.fixed)
-    room, a, b = np.empty((5, points), np.int64), np.empty(n), np.empty(n)
-    word, other, same, rest, part = room[0], room[1], room[2], room[3], room[4]
+    room, a, b = np.empty((3, points), np.int64), np.empty(n), np.empty(n)
+    word, other, coming = room[0], room[1], room[2]
     gap, largest, more = 0.0, 0.0, 0
     for at in range(low, high):
         if more == 0:
@@ -149,7 +139,7 @@ def stage(low, high, drawn, its, now, then, values, out):
                 twin = other[j] - word[j]
         # Two words that mirror each other have one value: the first of them is looked at.
         if twin >= 0:
-            after(word, now, then, values, a, b, same, rest, part)
+            after(word, now, then, values, a, b, coming)
             found = against_draw(a, b) if drawn else against_law(a, b)
             gap = max(gap, found[1])
             for k in range(n):
@@ -164,6 +154,5 @@ def look(word: Any, now: Moves, then: States, values: Floats) -> tuple[Floats, F
     """a_i and b_i of one word, those of the fixed points behind the others."""
     points = len(word)
     a, b = np.empty((2, points + len(now.fixed)))
-    same, rest, part = np.empty((3, points), np.int64)
-    after(np.array(word, np.int64), now, then, values, a, b, same, rest, part)
+    after(np.array(word, np.int64), now, then, values, a, b, np.empty(points, np.int64))
     return a, b

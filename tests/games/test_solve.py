@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from onlinecal.core.errors import InvalidParameter, UnknownName
-from onlinecal.games import Solution, solve
+from onlinecal.games import solve
 from onlinecal.games import solving as solver
 from onlinecal.games.rational import rational_value
 from onlinecal.games.states import Biases, Counts, how_many, numbered, place, words_between
@@ -213,7 +213,6 @@ def test_states_are_given_as_biases_or_counts():
         (other, counts, 1, "expected what 3 rounds can come to"),
         (solution, [0, 1], 2, "expected 3 whole biases"), (solution, [0.0, 1.0, 0.0], 2, "expected 3 whole"),
         (solution, [0, 0, 0], 5, "left = 5"), (other, [0, 0, 0], 4, "expected 3 whole rounds and outcomes"),
-        (Solution(2, 6, "ece", "law"), [0, 0, 0], 6, "expected a result of solve"),
         *((game, ends, left, f"expected what {4 - left} rounds") for game in (solution, other) for ends, left in (
             ([[0, 0], [2, 1], [0, 0]], 4), ([[0, 0], [1, 1], [0, 0]], 2), ([[3, 0], [-1, 0], [0, 0]], 2))),
     ):  # fmt: skip
