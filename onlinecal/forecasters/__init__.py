@@ -17,12 +17,11 @@ from onlinecal.forecasters.composed import Doubling, Rounded
 from onlinecal.forecasters.copies import Delayed, Separate
 from onlinecal.forecasters.defensive import DefensiveForecasting
 from onlinecal.forecasters.experts import ExpertAggregation, ExpertMixture
-from onlinecal.forecasters.hedging import AlmostOneStepAhead, CDLMinimiser, ForecastHedging
+from onlinecal.forecasters.hedging import AlmostOneStepAhead, CDLMinimiser, ForecastHedging, SoftHedging
 from onlinecal.forecasters.internal_regret import BlumMansour, BlumMansourLog, FosterVohra
 from onlinecal.forecasters.minimax import Minimax
 from onlinecal.forecasters.perturbed import PerturbedLeader, ThresholdHedging
 from onlinecal.forecasters.recalibration import Calibeating, OnlinePlatt, TrackingPlatt
-from onlinecal.forecasters.soft_bins import SoftHedging
 from onlinecal.forecasters.thresholds import StepCEMinimiser
 
 FORECASTERS = registry((

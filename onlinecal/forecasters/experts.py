@@ -1,7 +1,6 @@
 """Forecasters made of several others: mixtures and aggregations of experts."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -24,10 +23,6 @@ class OfExperts(OfOthers):
     """The common part of forecasters made of several others."""
 
     of: tuple[Forecaster, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "of", tuple(self.of) if isinstance(self.of, Sequence) else (self.of,))
-        super().__post_init__()
 
     def _begun(self, horizon: int, stream: Stream) -> list[Any]:
         # Streams of their own: players read the numbers of theirs by index, from the first on.

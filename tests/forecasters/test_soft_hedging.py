@@ -13,7 +13,7 @@ from onlinecal.decisions import tasks
 from onlinecal.decisions.responses import Best, DecisionMaker, Rounded
 from onlinecal.engine.steps import SAY, compiled, kernel, law, shared
 from onlinecal.forecasters import SoftHedging
-from onlinecal.forecasters.soft_bins import say_mean_of_hedger
+from onlinecal.forecasters.hedging import say_mean_of_hedger
 from onlinecal.measures import cdl, ece, scdl, scdl_binned
 from onlinecal.natures import NATURES, Contrarian, Drift, Greedy
 from tests.by_hand import Driven
