@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.columns import ACCOUNT
 from onlinecal.core.content import content
@@ -286,30 +285,13 @@ class Accounts:
         ends = np.minimum(self._stretches, len(counts) - 1)
         many = max(1, LEVELS // (runs * len(grid)))
         for first in range(0, len(ends), many):
-            places, *sets = _between(grid, counts, positives, ends[first : first + many])
+            since, until = ends[first : first + many].T
+            rounds, ones = (
+                (each[until] - each[since]).reshape(-1, len(grid)) for each in (counts, positives)
+            )
+            places = np.flatnonzero(rounds.any(axis=1))
             if len(places):
-                yield first * runs + places, LevelSets(*sets)
-
-
-@kernel
-def _between(grid, counts, positives, ends):
-    """The places that have rounds between two stretches, and their levels, counts, positives and starts."""
-    runs, k, found = counts.shape[1], 0, 0
-    places, starts = np.empty(len(ends) * runs, np.int64), np.zeros(len(ends) * runs + 1, np.int64)
-    levels = np.empty((3, len(ends) * runs * len(grid)))
-    for place in range(len(places)):
-        since, until, run = ends[place // runs, 0], ends[place // runs, 1], place % runs
-        for i in range(len(grid)):
-            rounds = counts[until, run, i] - counts[since, run, i]
-            if rounds > 0:
-                levels[0, k], levels[1, k] = grid[i], rounds
-                levels[2, k] = positives[until, run, i] - positives[since, run, i]
-                k += 1
-        if k > starts[found]:
-            places[found] = place
-            found += 1
-            starts[found] = k
-    return places[:found], levels[0, :k], levels[1, :k], levels[2, :k], starts[: found + 1]
+                yield first * runs + places, LevelSets.of_counts(grid, rounds[places], ones[places])
 
 
 __all__ = ["ENTRIES", "Accounts", "Group", "People", "Person"]

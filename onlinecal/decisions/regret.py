@@ -183,17 +183,11 @@ def accounts_of_levels(v, w, q, starts, which, ends, kinks, best, payoffs, low, 
             )
 
 
-@kernel
-def quadratic_account(v, w, q):
+def quadratic_account(v: Floats, w: Floats, q: Floats) -> Account:
     """The same for payoff 1 − (a − y)²: reliability, and reliability less resolution."""
-    base = 0.0
-    for i in range(v.shape[0]):
-        base += w[i] * q[i]
-    lost, swap, spread = 0.0, 0.0, 0.0
-    for i in range(v.shape[0]):
-        error = q[i] - v[i]
-        apart = q[i] - base
-        lost += w[i] * (error * error + q[i] * (1.0 - q[i]))
-        swap += w[i] * (error * error)
-        spread += w[i] * (apart * apart)
-    return 1.0 - lost, swap - spread, swap, swap
+
+    def total(values: Floats) -> float:
+        return float(np.cumsum(w * values)[-1])  # in this order, whatever their number
+
+    swap, base = total((q - v) ** 2), total(q)
+    return Account(1.0 - total((q - v) ** 2 + q * (1.0 - q)), swap - total((q - base) ** 2), swap, swap)

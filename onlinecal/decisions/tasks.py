@@ -150,7 +150,7 @@ class QuadraticTask(Named):
     def account(self, gamma: JointDistribution) -> Account:
         """Payoff and regrets of predicting v, in O(k)."""
         check_gamma(self.name, gamma)
-        return Account(*quadratic_account(gamma.predictions, gamma.mass, gamma.means))
+        return quadratic_account(gamma.predictions, gamma.mass, gamma.means)
 
     def __str__(self) -> str:
         return f"{self.name}: any action a in [0, 1] pays 1 − (a − y)²"
