@@ -228,7 +228,7 @@ def test_states_are_given_as_biases_or_counts():
         ({"threads": 0}, "threads = 0"), ({"measure": "log_loss"}, "can be infinite"),
         ({"measure": "random_interval_ce"}, "needs epsilon"), ({"measure": "smooth_ece"}, "within 1.1e-6"),
         ({"measure": "ecee"}, "did you mean 'ece'"),
-        *(({"sight": wrong}, "known: draw, history, law") for wrong in ("nothing", {"name": "law"}, None)),
+        *(({"sight": wrong}, "one of 'history', 'law', 'draw'") for wrong in ("nothing", {"name": "law"}, None)),
         *(({"measure": wrong}, "unknown measure") for wrong in ({"name": "kernel_ce", "scale": 2}, ["ece"], None)),
     ],
 )  # fmt: skip
