@@ -21,6 +21,8 @@ class Stream:
         self._origin = seed, path, runs
         self._together = False
         self._next = 0
+        #: where the numbers begin that `uniform` has at hand, and these
+        self._near: tuple[int, list[float]] = 0, []
         keys = [_key(seed, path, run) for run in runs]
         #: (runs, 2): the two words of each run's key, for NumPy's Philox and for `onlinecal.engine.uniforms`
         self.keys = np.array([(key & _WORD, key >> 64) for key in keys], np.uint64).reshape(-1, 2)
@@ -65,7 +67,12 @@ class Stream:
         """Number `index`, from 0, of the first run: the same whenever it is asked for."""
         if index < 0:
             raise IndexError(f"number {index} of a stream; expected 0 or more")
-        return float(self.block_from(index, 1)[0, 0])
+        first, numbers = self._near
+        if not first <= index < first + len(numbers):
+            first = index
+            numbers = self.block_from(first, 64)[:, 0].tolist()
+            self._near = first, numbers
+        return numbers[index - first]
 
 
 _WORD = 2**64 - 1

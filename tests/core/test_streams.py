@@ -46,6 +46,13 @@ def test_a_child_is_the_stream_of_the_longer_path_whatever_was_drawn():
     assert (parent.child("b", "c").block(5) == Stream(1, ("a", "b", "c"), range(2)).block(5)).all()
 
 
+def test_one_number_is_the_same_in_whatever_order_it_is_asked_for():
+    expected = Stream(3, ("a",), range(1)).block(300)[:, 0]
+    stream = Stream(3, ("a",), range(1))
+    for i in (5, 6, 68, 69, 4, 299, 132, 0, 63, 64):
+        assert stream.uniform(i) == expected[i]
+
+
 # ---------------------------------------------------------------- by index, in compiled code
 
 
