@@ -10,7 +10,17 @@ from onlinecal.core import validation
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, in_one_line
 from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon
 from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.plain import changes, check_made, copies, fresh, known_parameters, lifted, no_options
+from onlinecal.core.plain import (
+    Copier,
+    Maker,
+    changes,
+    check_made,
+    copies,
+    fresh,
+    known_parameters,
+    lifted,
+    no_options,
+)
 from onlinecal.core.strategy import build, every, make, memory_of, parameters, required, some, strategy_name
 from onlinecal.core.streams import Stream
 
@@ -221,7 +231,10 @@ class OfPlain(Specification):
     @property
     def origin(self) -> Any:
         """The class of its players, or the object of which they are copies."""
-        return getattr(self.make, "of", None) or getattr(self.make, "origin", self.make)
+        # A class of a user may have attributes of any name.
+        if not isinstance(self.make, Maker | Copier):
+            return self.make
+        return (isinstance(self.make, Maker) and self.make.of) or self.make.origin
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
@@ -232,10 +245,9 @@ class OfPlain(Specification):
     @property
     def settings(self) -> dict[str, Any]:
         """Its parameters with their values, also where those are defaults."""
-        origin = getattr(self.make, "origin", self.make)
-        known = known_parameters(origin if callable(origin) else type(origin))
-        defaults = {key: p.default for key, p in known.items() if p.default is not p.empty}
-        return defaults | getattr(self.make, "given", {})
+        made = self.make if isinstance(self.make, Maker | Copier) else Maker(self.make)
+        known = known_parameters(made.origin if callable(made.origin) else type(made.origin))
+        return {key: p.default for key, p in known.items() if p.default is not p.empty} | made.given
 
 
 S = TypeVar("S", bound=Specification)

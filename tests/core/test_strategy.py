@@ -8,6 +8,7 @@ import pytest
 from onlinecal.core import strategy as s
 from onlinecal.core.content import content
 from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.forecasters import as_forecaster
 
 
 @dataclass(frozen=True)
@@ -100,3 +101,19 @@ def test_a_strategy_is_built_from_a_name_and_parameters():
 def test_what_cannot_be_built_is_said(name, options, error, said):
     with pytest.raises(error, match=said):
         s.build("nature", KNOWN, name, options)
+
+
+def test_a_plain_class_may_have_attributes_of_any_name():
+    class Own:
+        of, origin, given = 1, 2, {"rate": 3}
+
+        def __init__(self, rate=0.5): ...
+        def forecast(self): ...
+        def update(self, forecast, outcome): ...
+
+    made = as_forecaster(Own)
+    assert (made.origin, made.settings) == (Own, {"rate": 0.5})
+    assert (as_forecaster(Own(1)).origin.given, as_forecaster(Own, {"rate": 2}).settings) == (
+        {"rate": 3},
+        {"rate": 2},
+    )
