@@ -17,7 +17,7 @@ from onlinecal.core.transcript import needs_of
 from onlinecal.core.validation import choice, integer, number, vector
 from onlinecal.forecasts.clusters import Clustered, labels_of
 from onlinecal.forecasts.inference import p_large_n
-from onlinecal.forecasts.intervals import OWN, Asked, Interval, Method, intervals
+from onlinecal.forecasts.intervals import OWN, Interval, Measurement, Method, intervals
 from onlinecal.forecasts.reference import Reference
 from onlinecal.forecasts.resampling import Resample, replicates, value_of
 from onlinecal.forecasts.table import Evaluation, Row, Value
@@ -106,7 +106,7 @@ def evaluate(
             f"evaluate: bootstrap = {bootstrap!r} with method = 'finite-sample', which draws nothing; expected one or "
             "the other"
         )
-    asked = list[Asked]()
+    asked = list[Measurement]()
     for spec in EVERYTHING if measures is None else listed(measures):
         column, function, record, options = named_measure(spec)
         if needs_of(record.function) is not None:
@@ -116,7 +116,7 @@ def evaluate(
             )
         if column.name in [one.name for one in asked]:
             raise InvalidParameter(f"evaluate: {column.name!r} is asked for twice; expected each once")
-        asked.append(Asked(column.name, function, record, options, (math.nan, math.nan)))
+        asked.append(Measurement(column.name, function, record, options, (math.nan, math.nan)))
     samples = None
     if isinstance(p, JointDistribution):
         if y is not None or weights is not None or clusters is not None:
@@ -187,7 +187,7 @@ def evaluate(
     return Evaluation(gamma, tuple(rows), legend, grouped, None if samples is None else resample)
 
 
-def _may_move(one: Asked) -> bool:
+def _may_move(one: Measurement) -> bool:
     """Whether something is proved of a measure when predictions move."""
     try:
         require_modulus(one.record, one.options, "moved predictions")

@@ -39,7 +39,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Measurement:
     """A measure: its name in the table, as a function of Γ, its record and options, and its value."""
 
     name: str
@@ -102,7 +102,7 @@ def mean_interval(
     return max(least, within[0]), min(most, within[1])
 
 
-def few_samples(asked: Asked, resample: Resample) -> str:
+def few_samples(asked: Measurement, resample: Resample) -> str:
     """Why the value is noise: too much weight in cells with few samples; "" if it is not."""
     if resample.too_few:
         return resample.too_few
@@ -124,7 +124,7 @@ def few_samples(asked: Asked, resample: Resample) -> str:
 
 
 def drawn_radii(
-    wanted: Sequence[Asked], resample: Resample, times: int, level: float, seed: int
+    wanted: Sequence[Measurement], resample: Resample, times: int, level: float, seed: int
 ) -> list[list[Floats]]:
     """The radii of each part of each measure, by draws of both kinds. With witnesses they have half the error."""
     drawn: list[dict[str, list[list[Floats]]]] = [{} for _ in wanted]
@@ -157,7 +157,7 @@ def drawn_radii(
     return radii
 
 
-def certain_radii(asked: Asked, samples: float, level: float) -> list[Floats] | None:
+def certain_radii(asked: Measurement, samples: float, level: float) -> list[Floats] | None:
     """Radii right for every n and Γ with probability `level`, by E[L_j] and McDiarmid; None without a bound."""
     parts = asked.parts
     known = [None if part.means is None else part.means(samples, **options) for part, options, _ in parts]
@@ -175,7 +175,7 @@ def certain_radii(asked: Asked, samples: float, level: float) -> list[Floats] | 
 
 
 def own_intervals(
-    asked: Sequence[Asked], resample: Resample, times: int, level: float, seed: int
+    asked: Sequence[Measurement], resample: Resample, times: int, level: float, seed: int
 ) -> list[Interval]:
     """The hull of two bootstrap intervals of the values of functions that nothing is known of."""
     if resample.too_few:
@@ -199,7 +199,7 @@ def own_intervals(
 
 
 def intervals(
-    asked: Sequence[Asked], resample: Resample, times: int, level: float, seed: int, method: Method
+    asked: Sequence[Measurement], resample: Resample, times: int, level: float, seed: int, method: Method
 ) -> list[Interval]:
     """The interval of each measure, by its `Sampling` where it has one."""
     bootstrap, kept = method == "bootstrap", dict[str, Floats]()
