@@ -36,8 +36,7 @@ def report_of(source: str, asked: Asked, settings: Settings, in_parts: bool | No
                 "--in-memory"
             )
         if in_parts or large:
-            head = file.rows(HEAD)
-            asked, said = columns_of(head, asked)
+            asked, said = columns_of(file.rows(HEAD), asked)
             said.append(
                 "the file is read in parts: copies of rows and dependence between neighbouring ones are not looked "
                 "for, and there are no bounds for rows without an outcome"
@@ -54,6 +53,7 @@ def report_of(source: str, asked: Asked, settings: Settings, in_parts: bool | No
     log = replace(log, said=(*said, *log.said, *["it is large; --in-memory has it read whole"] * large))
     more = len(table.columns) > len(log.forecasts) + 1
     logs = logs_of_classes(table, log) if asked.classes else [log]
+    del table  # measuring needs the memory
     reports = [measure_log(one, settings, more_columns=more) for one in logs]
     cautions = dict.fromkeys(said for one in reports for said in one.cautions)
     columns = [column for one in reports for column in one.columns]
