@@ -102,8 +102,14 @@ def check_steps(name: str, expression: Any) -> None:
     _at_some(lambda t: grid_steps(name, expression, t))
 
 
-def grid_steps(name: str, expression: float | str, horizon: int) -> int:
-    """The number of steps m of a forecasting grid: the expression rounded up, at least 1, at most 10^6."""
+def grid_steps(name: str, expression: float | str, horizon: int, *, even: bool = False) -> int:
+    """The number of steps m of a forecasting grid: the expression rounded up, at least 1, at most 10^6.
+
+    With `even` an expression in T is rounded up to an even number.
+
+    >>> grid_steps("m", "T^(1/3)", 1331), grid_steps("m", "T^(1/3)", 1331, even=True), grid_steps("m", 11, 9, even=True)
+    (11, 12, 11)
+    """
     value = value_at(expression, horizon)
     # A cube root that should be 10 comes out as 9.999999999999998 or 10.000000000000002; neither is 11.
     nearest = round(value)
@@ -112,7 +118,7 @@ def grid_steps(name: str, expression: float | str, horizon: int) -> int:
         raise InvalidParameter(
             f"{name} = {expression!r} is a grid of {value:g} steps at T = {horizon}; expected 1 to 10^6"
         )
-    return steps
+    return steps + steps % 2 if even and depends_on_horizon(expression) else steps
 
 
 @lru_cache(1000)

@@ -64,8 +64,11 @@ class InSteps(Forecaster):
 class OnGrid(InSteps):
     """A forecaster on the grid 0, 1/m, …, 1."""
 
+    #: whether ½ is on the grid at every T: totals against fair coins and contrarians depend on that
+    even: ClassVar[bool] = False
+
     def steps_at(self, horizon: int) -> int:
-        return grid_steps("m", self.m, horizon)
+        return grid_steps("m", self.m, horizon, even=self.even)
 
     def _expected(
         self,

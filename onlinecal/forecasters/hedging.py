@@ -43,10 +43,12 @@ class ForecastHedging(OnGrid):
     Parameters
     ----------
     m : int or str, default "T^(1/3)"
-        Steps of the grid 0, 1/m, …, 1, rounded up; a number or an expression in T.
+        Steps of the grid 0, 1/m, …, 1: a number, or an expression in T, rounded up to an even number: ½ is on the grid.
     """
 
     deterministic, safe_under_delay, memory = False, True, "O(m)"
+    version: ClassVar[int] = 2
+    even: ClassVar[bool] = True
 
     m: int | str = "T^(1/3)"
 
@@ -144,7 +146,7 @@ class CDLMinimiser(OnGrid):
     w(E_i, n_i) − w(−E_i, n_i) is the AdaNormalHedge weight, w(R, C) = ½[exp([R+1]₊²/(3(C+1))) −
     exp([R−1]₊²/(3(C+1)))]. Every bias then stays of order √(n_i log T), not only the sum of squares small.
 
-    Guarantee: At m = √T, against natures that see the law, E[T·CDL] ≤ √T (10 + 4 ln(1 + √T/10) ln(10 + ln T)), which
+    Guarantee: At m = √T, against natures that see the law, E[T·CDL] ≤ √T (10 + 4.1 ln(1 + √T/10) ln(10 + ln T)), which
     grows like √T log T log log T. On a finer grid it is 10T/m + m ((0.3 + 3 ln(1 + m/10)) ln P + 0.6 ln(m + 1)) with P
     = 10 + ln T; on a coarser one none is proved. The source states O(√T log T) for its algorithm, without a constant.
     Proof: docs/proofs.md.
@@ -155,10 +157,12 @@ class CDLMinimiser(OnGrid):
     Parameters
     ----------
     m : int or str, default "T^(1/2)"
-        Steps of the grid, rounded up; a number or an expression in T.
+        Steps of the grid: a number, or an expression in T, rounded up to an even number: ½ is on the grid.
     """
 
     deterministic, safe_under_delay, memory = False, True, "O(m)"
+    version: ClassVar[int] = 2
+    even: ClassVar[bool] = True
 
     m: int | str = "T^(1/2)"
 
@@ -177,7 +181,7 @@ class CDLMinimiser(OnGrid):
                 return float(horizon)
             spread = math.log(10.0 + math.log(horizon))
             if root:
-                return math.sqrt(horizon) * (10.0 + 4.0 * math.log1p(math.sqrt(horizon) / 10.0) * spread)
+                return math.sqrt(horizon) * (10.0 + 4.1 * math.log1p(math.sqrt(horizon) / 10.0) * spread)
             logs = (0.3 + 3.0 * math.log1p(m / 10.0)) * spread + 0.6 * math.log(m + 1.0)
             return 10.0 * horizon / m + m * logs
 
@@ -188,7 +192,7 @@ class CDLMinimiser(OnGrid):
         fine = "10T/m + m((0.3 + 3 ln(1 + m/10)) ln(10 + ln T) + 0.6 ln(m + 1)), or T where m < √T"
         return self._expected(
             Column("measure", "cdl"),
-            "√T(10 + 4 ln(1 + √T/10) ln(10 + ln T))" if root else fine,
+            "√T(10 + 4.1 ln(1 + √T/10) ln(10 + ln T))" if root else fine,
             "after Hu and Wu 2024; proof in docs/proofs.md",
             bound,
             # The proof bounds the exponential moment of each run, so Chernoff's bound takes its place for their mean.

@@ -45,14 +45,15 @@ class FosterVohra(OnGrid):
     Parameters
     ----------
     m : int or str, default "T^(1/3)"
-        Steps of the grid, rounded up; a number or an expression in T.
+        Steps of the grid: a number, or an expression in T, rounded up to an even number: ½ is on the grid.
     swaps : {"next", "all"}, default "next"
         The regrets in the matrix: those against the two neighbours, or, as in the paper, against every point. No regret
         against the neighbours means no regret at all.
     """
 
     deterministic, safe_under_delay, memory = False, True, "O(m)"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
+    even: ClassVar[bool] = True
     allowed = allow(m=STEPS, swaps=word("next", "all"))
 
     m: int | str = "T^(1/3)"
@@ -266,10 +267,12 @@ class BlumMansour(OnGrid):
     Parameters
     ----------
     m : int or str, default "T^(1/3)"
-        Steps of the grid, rounded up; a number or an expression in T.
+        Steps of the grid: a number, or an expression in T, rounded up to an even number: ½ is on the grid.
     """
 
     deterministic, safe_under_delay, memory = False, True, "O(m)"
+    version: ClassVar[int] = 2
+    even: ClassVar[bool] = True
 
     m: int | str = "T^(1/3)"
 

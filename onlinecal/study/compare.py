@@ -63,7 +63,7 @@ def differences(values: Floats) -> Pairs:
     k, runs = values.shape
     with np.errstate(invalid="ignore", divide="ignore"):
         own = values[:, None] - values
-        finite = np.isfinite(own).all(axis=2)
+        finite = np.asarray(np.isfinite(own).all(axis=2))
         own = np.where(finite[..., None], own, 0.0)
         size = np.abs(values).max(axis=1)
         # Not what rounding makes of the same number.

@@ -34,13 +34,18 @@ def root(horizon, a):
     return max(1, math.ceil(horizon ** (1 / a) - 1e-9))
 
 
+def even(horizon, a):
+    """The root rounded up to an even number: ½ is on the grid."""
+    return 2 * math.ceil(horizon ** (1 / a) / 2 - 1e-9)
+
+
 def perturbed(spec, horizon, seed, run):
     return rule.PerturbedLeader(uniforms(spec, horizon, seed, run, horizon * 32), 16, horizon**0.5)
 
 
 def mixture(spec, horizon, seed, run, *part):
     own = uniforms(spec, horizon, seed, run, 2 * horizon, *part)
-    experts = [rule.Pairs(root(horizon, 3), rule.bias_itself), rule.OnlinePlatt(0.1, 1.0, 100.0)]
+    experts = [rule.Pairs(even(horizon, 3), rule.bias_itself), rule.OnlinePlatt(0.1, 1.0, 100.0)]
     return rule.Mixture(experts, math.sqrt(8 * math.log(2) / horizon), own)
 
 
@@ -78,16 +83,16 @@ RULES = [
     (f.Tempered(2.5), lambda s, T, *_: rule.Tempered(2.5)),
     (f.Shifted(-0.2), lambda s, T, *_: rule.Shifted(-0.2)),
     (f.Logistic(-3, 0.5), lambda s, T, *_: rule.Logistic(-3, 0.5)),
-    (f.ForecastHedging(), lambda s, T, *_: rule.Pairs(root(T, 3), rule.bias_itself)),
-    (f.CDLMinimiser(), lambda s, T, *_: rule.Pairs(root(T, 2), rule.ada_normal_hedge)),
+    (f.ForecastHedging(), lambda s, T, *_: rule.Pairs(even(T, 3), rule.bias_itself)),
+    (f.CDLMinimiser(), lambda s, T, *_: rule.Pairs(even(T, 2), rule.ada_normal_hedge)),
     (f.StepCEMinimiser(), lambda s, T, *_: rule.StepCE(root(T, 2), T)),
     (f.SoftHedging(), lambda s, T, *_: rule.SoftHedging(s.bins_at(T))),
     (f.SoftHedging(1), lambda s, T, *_: rule.SoftHedging(1)),
     (f.AlmostOneStepAhead(), lambda s, T, *_: rule.Ahead(root(T, 2))),
-    (f.FosterVohra(), lambda s, T, *_: rule.FosterVohra(root(T, 3), "next")),
-    (f.FosterVohra(swaps="all"), lambda s, T, *_: rule.FosterVohra(root(T, 3), "all")),
+    (f.FosterVohra(), lambda s, T, *_: rule.FosterVohra(even(T, 3), "next")),
+    (f.FosterVohra(swaps="all"), lambda s, T, *_: rule.FosterVohra(even(T, 3), "all")),
     (f.FosterVohra(25, "all"), lambda s, T, *_: rule.FosterVohra(25, "all")),
-    (f.BlumMansour(), lambda s, T, *_: rule.BlumMansour(root(T, 3))),
+    (f.BlumMansour(), lambda s, T, *_: rule.BlumMansour(even(T, 3))),
     (f.BlumMansourLog(), lambda s, T, *_: rule.BlumMansourLog(root(T, 3))),
     (f.DefensiveForecasting(), lambda s, T, *_: rule.Defensive("laplace", 1.0)),
     (f.DefensiveForecasting("gaussian", 0.5), lambda s, T, *_: rule.Defensive("gaussian", 0.5)),
@@ -103,17 +108,17 @@ RULES = [
     (f.TrackingPlatt(bins=6), lambda s, T, *_: rule.Calibeating(6, rule.OnlinePlatt(0.1, 1.0, 100.0))),
     (f.ExpertMixture((f.ForecastHedging(), f.OnlinePlatt())), mixture),
     (f.ExpertMixture((f.ForecastHedging(), f.CDLMinimiser())), lambda s, T, seed, run: rule.Mixture(
-        [rule.Pairs(root(T, 3), rule.bias_itself), rule.Pairs(root(T, 2), rule.ada_normal_hedge)],
+        [rule.Pairs(even(T, 3), rule.bias_itself), rule.Pairs(even(T, 2), rule.ada_normal_hedge)],
         math.sqrt(8 * math.log(2) / T), uniforms(s, T, seed, run, 2 * T))),
     (f.ExpertAggregation((f.Unchanged(), f.Calibeating(6), f.OnlinePlatt())), lambda s, T, *_: rule.Aggregation(
         [rule.Unchanged(), rule.Calibeating(6), rule.OnlinePlatt(0.1, 1.0, 100.0)])),
     (f.Doubling(f.ForecastHedging()), lambda s, T, *_: rule.Doubling(
-        lambda length: rule.Pairs(root(length, 3), rule.bias_itself), 16)),
+        lambda length: rule.Pairs(even(length, 3), rule.bias_itself), 16)),
     (f.Rounded(f.ForecastHedging(), 4, "random"), lambda s, T, *_: rule.Rounded(
-        rule.Pairs(root(T, 3), rule.bias_itself), 4, "random")),
+        rule.Pairs(even(T, 3), rule.bias_itself), 4, "random")),
     (f.Delayed(f.EmpiricalMean()), lambda s, T, *_: rule.Delayed(lambda *_: rule.EmpiricalMean())),
     (f.Delayed(f.ForecastHedging(), 130), lambda s, T, *_: rule.Delayed(
-        lambda *_: rule.Pairs(root(-(-T // 130), 3), rule.bias_itself), -(-T // 130))),
+        lambda *_: rule.Pairs(even(-(-T // 130), 3), rule.bias_itself), -(-T // 130))),
     (f.Delayed(f.AlmostOneStepAhead(), 101), lambda s, T, *_: rule.Delayed(
         lambda *_: rule.Ahead(root(-(-T // 101), 2)), -(-T // 101))),
     (f.Delayed(f.PerturbedLeader(atoms=4)), leaders),
@@ -128,13 +133,13 @@ RULES = [
     (f.Delayed(f.ExpertMixture((f.ForecastHedging(), f.OnlinePlatt()))), lambda s, T, seed, run: rule.Delayed(
         lambda i: mixture(s, T, seed, run, f"slot {i}", "copy 0"))),
     (f.Separate(f.CDLMinimiser()), lambda s, T, *_: rule.Separate(
-        lambda _: rule.Pairs(root(T, 2), rule.ada_normal_hedge))),
+        lambda _: rule.Pairs(even(T, 2), rule.ada_normal_hedge))),
     (f.Separate(f.PerturbedLeader(atoms=4)), separate_leaders),
     (f.Separate(f.OnlinePlatt()), lambda s, T, *_: rule.Separate(lambda _: rule.OnlinePlatt(0.1, 1.0, 100.0))),
     (f.Separate(f.Delayed(f.LastOutcome())), lambda s, T, *_: rule.Separate(
         lambda _: rule.Delayed(lambda *_: rule.LastOutcome()))),
     (f.Rounded(f.ForecastHedging(), 4, "down"), lambda s, T, *_: rule.Rounded(
-        rule.Pairs(root(T, 3), rule.bias_itself), 4, "down")),
+        rule.Pairs(even(T, 3), rule.bias_itself), 4, "down")),
     (f.Rounded(f.OnlinePlatt(), 5), lambda s, T, *_: rule.Rounded(rule.OnlinePlatt(0.1, 1.0, 100.0), 5, "nearest")),
 ]  # fmt: skip
 

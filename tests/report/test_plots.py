@@ -264,7 +264,7 @@ def test_the_picture_says_what_it_shows(study):
 #: totals at T of three runs → what a legend says of them, with curves of one panel and of two
 WIDELY = {
     "bent": ([[60, 61, 62], [1300, 1310, 1320], [1350, 1360, 1370]], "$T^{?}$ [-4.15, 5.50]"),
-    "noisy": ([[1, 9, 3], [8, 2, 90], [5, 300, 20]], "$T^{?}$ [-"),
+    "noisy": ([[1, 9, 3], [8, 2, 90], [5, 300, 20]], "$T^{?}$ [-0.66, 2.06]"),
     "straight": ([[10.0] * 3, [1000**0.5] * 3, [100.0] * 3], "$T^{0.50}$"),
 }
 
