@@ -90,10 +90,6 @@ def _meta(stores: Sequence[Store], remarks: list[str]) -> dict[str, str]:
     for store in stores:
         store.check()
         path, own = store.path, store.meta
-        if damaged := store.damaged():
-            raise StoreError(
-                f"{path}: something else has changed numbers of {len(damaged)} cells; `{store.go_on}` plays them again"
-            )
         if own.get("version") != meta.get("version"):
             remarks.append(f"{path} is of onlinecal {own.get('version')}, {first} of {meta.get('version')}")
         if any(own.get(key) != meta.get(key) for key in ("scenario", "options")):
@@ -132,11 +128,8 @@ def _cells(stores: Sequence[Store]) -> list[tuple[list[Planned], list[Planned]]]
     return [(rows, [row for row in rows if (row.key, row.runs) in done]) for rows in found.values()]
 
 
-def _add(
-    new: Store, store: Store, key: str, content: str, numbers: Batch | None, before: Sequence[Store]
-) -> None:
+def _add(new: Store, store: Store, key: str, content: str, numbers: Batch, before: Sequence[Store]) -> None:
     """Puts a game beside the runs and columns that are there; contradictions are refused."""
-    assert numbers is not None  # damaged ones have been refused
     old = new.numbers(key) if before else None
     if old is not None and (where := _contradiction(old, numbers)):
         name = next((str(cell) for cell in store.plan() if cell.key == key), key)

@@ -7,10 +7,10 @@ which labels and in which order.
     meta(key, value)    name, title, scenario (the file's text), options (given in place of its keys), version. command:
                         the words of `onlinecal run` that it was played with, but for --output and --resume. people:
                         labels of decision makers. incompatible: pairs that cannot be played, and why. plan: the
-                        cells, their panels and promises, as JSON (`Store.put_plan`). checksum: of all of these.
+                        cells, their panels and promises, as JSON (`Store.put_plan`).
     columns(key, name, column, content)   column: the parts of the name, as JSON. content: all that its numbers depend
                         on beside the game, as JSON. key: the digest of both.
-    games(id, key, content, times, held, seconds, loop, open, people, accounts, checksum).
+    games(id, key, content, times, held, seconds, loop, open, people, accounts).
                         content: all that the rounds depend on, as JSON, and key its digest. times: the checkpoints,
                         a JSON list. held: a JSON list of [key of a column, runs]. open: questions without an outcome
                         at each checkpoint. people, accounts: decision makers that join and leave, and their
@@ -43,8 +43,7 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE columns (key TEXT PRIMARY KEY, name TEXT NOT NULL, "column" TEXT NOT NULL, content TEXT NOT NULL);
 CREATE TABLE games (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL, times TEXT NOT NULL, held TEXT NOT NULL,
-    seconds REAL NOT NULL, loop TEXT NOT NULL, open TEXT NOT NULL, people TEXT NOT NULL, accounts BLOB NOT NULL,
-    checksum TEXT NOT NULL);
+    seconds REAL NOT NULL, loop TEXT NOT NULL, open TEXT NOT NULL, people TEXT NOT NULL, accounts BLOB NOT NULL);
 CREATE TABLE totals (
     game INTEGER NOT NULL REFERENCES games, "column" INTEGER NOT NULL, round INTEGER NOT NULL, run INTEGER NOT NULL,
     total NOT NULL, PRIMARY KEY (game, "column", round, run)) WITHOUT ROWID;
@@ -212,7 +211,7 @@ def _of_another_version(path: Path, version: int) -> str:
 def _connect(path: Path) -> sqlite3.Connection:
     # Not "ro", even to read: a transaction of a killed process is first taken back.
     connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=5.0, isolation_level=None)
-    # Damaged text is read, and found by its checksum.
+    # Damaged text is read, so that an error of ours tells of it.
     connection.text_factory = lambda text: text.decode(errors="replace")
     return connection
 

@@ -1,6 +1,5 @@
-"""Cells as they are planned and shown, and the rows of a game in a results file with their checksum."""
+"""Cells as they are planned and shown, and the rows of a game in a results file."""
 
-import hashlib
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -68,7 +67,7 @@ def played(
 
 
 #: the columns of the table of games behind its id
-GAME = "key", "content", "times", "held", "seconds", "loop", "open", "people", "accounts", "checksum"
+GAME = "key", "content", "times", "held", "seconds", "loop", "open", "people", "accounts"
 
 
 def game_row(key: str, content: str, numbers: Batch) -> tuple[Any, ...]:
@@ -76,8 +75,7 @@ def game_row(key: str, content: str, numbers: Batch) -> tuple[Any, ...]:
     held = json.dumps([[column.key, totals.shape[1]] for column, totals in numbers.totals.items()])
     people, accounts = _packed(numbers.people)
     times, opened = json.dumps(numbers.rounds.tolist()), json.dumps(numbers.open)
-    row = key, content, times, held, numbers.seconds, numbers.loop, opened, people, accounts
-    return *row, checksum(*row, *(totals.astype("<f8").tobytes() for totals in numbers.totals.values()))
+    return key, content, times, held, numbers.seconds, numbers.loop, opened, people, accounts
 
 
 def total_rows(game: int, numbers: Batch) -> Iterator[tuple[int, int, int, int, float]]:
@@ -87,34 +85,17 @@ def total_rows(game: int, numbers: Batch) -> Iterator[tuple[int, int, int, int, 
             yield from ((game, place, round, run, total) for run, total in enumerate(of_runs))
 
 
-def numbers_of(row: Sequence[Any], totals: Sequence[Any], columns: Mapping[str, Held]) -> Batch | None:
-    """The numbers in a row of games and in its totals; None where something else has changed them."""
-    *said, sealed = row
-    _, _, times, held, seconds, loop, opened, people, accounts = said
-    try:
-        rounds, at = np.array(json.loads(times), np.int64), 0
-        table = np.fromiter((total for (total,) in totals), np.float64, len(totals))
-        found = {}
-        for key, runs in json.loads(held):
-            found[columns[key]] = table[at : at + len(rounds) * runs].reshape(len(rounds), runs)
-            at += len(rounds) * runs
-        if checksum(*said, *(totals.astype("<f8").tobytes() for totals in found.values())) != sealed:
-            return None
-        who = _unpacked(people, accounts) if people else None
-        return Batch(0, rounds, found, loop, tuple(json.loads(opened)), seconds, who)
-    except (TypeError, ValueError, LookupError):
-        return None
-
-
-def checksum(*said: Any) -> str:
-    """A digest of the parts of a row."""
-    state = hashlib.sha256(
-        repr([each for each in said if not isinstance(each, bytes)]).encode(errors="replace")
-    )
-    for each in said:
-        if isinstance(each, bytes):
-            state.update(each)
-    return state.hexdigest()[:32]
+def numbers_of(row: Sequence[Any], totals: Sequence[Any], columns: Mapping[str, Held]) -> Batch:
+    """The numbers in a row of games and in its totals, in the order of columns, rounds and runs."""
+    _, _, times, held, seconds, loop, opened, people, accounts = row
+    rounds, at = np.array(json.loads(times), np.int64), 0
+    table = np.fromiter((total for (total,) in totals), np.float64, len(totals))
+    found = {}
+    for key, runs in json.loads(held):
+        found[columns[key]] = table[at : at + len(rounds) * runs].reshape(len(rounds), runs)
+        at += len(rounds) * runs
+    who = _unpacked(people, accounts) if people else None
+    return Batch(0, rounds, found, loop, tuple(json.loads(opened)), seconds, who)
 
 
 def _packed(people: Joined | None) -> tuple[str, bytes]:

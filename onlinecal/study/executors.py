@@ -3,7 +3,6 @@
 The numbers do not depend on which, nor on the order in which units are finished.
 """
 
-import logging
 import math
 import os
 import re
@@ -16,7 +15,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, cast
 
 from onlinecal.core import errors
 from onlinecal.core.errors import (
@@ -25,7 +24,6 @@ from onlinecal.core.errors import (
     OnlinecalError,
     WorkerError,
     failure,
-    lacking,
     user_lines,
 )
 from onlinecal.core.memory import cores
@@ -36,12 +34,13 @@ from onlinecal.study.planning import Cell
 from onlinecal.study.played import Batch, together
 from onlinecal.study.run import batch_size, play_batch
 
+if TYPE_CHECKING:
+    from onlinecal.study.cluster import Cluster
+
 #: rough seconds of a run-round, compiled and in plain Python; below which a unit is not cut; units for each worker
 COMPILED, PYTHON, LEAST, EACH = 5e-8, 1e-6, 0.1, 4
 #: run-rounds in plain Python from which all cores are taken where no number of them is asked for
 LONG = 10**6
-#: seconds in which a scheduler has to answer; without it, or without any worker, after which a study is given up
-PATIENCE, GONE = 10.0, 60.0
 
 
 class Unit(NamedTuple):
@@ -83,7 +82,7 @@ class Processes:
 
     def begin(self, cells: Sequence[Cell]) -> None:
         """Prepares what the processes load."""
-        from onlinecal.study.sending import packed
+        from onlinecal.study.sending import packed  # it needs numba
 
         self._blob = packed(cells)
 
@@ -148,119 +147,8 @@ def _play_sent(unit: Unit) -> Batch | OnlinecalError:
     return play_unit(_SENT[0], unit)
 
 
-class Cluster:
-    """Plays on the workers of a Dask scheduler, which has units of a worker that dies played by others."""
-
-    #: beside the three times by which Dask itself gives a unit up
-    again = 1
-    beside = 1
-
-    def __init__(self, address: str) -> None:
-        self.address, self.workers = address, 0
-
-    def __enter__(self) -> Self:
-        """Connects; WorkerError where there is no scheduler, or no worker."""
-        try:
-            import distributed
-        except ImportError as error:
-            raise WorkerError(lacking("a scheduler", "Dask", "cluster", error)) from None
-        # Whatever is wrong with a cluster is an error of one line, and not in Dask's logs.
-        names = [n for n in logging.root.manager.loggerDict if n.split(".")[0] in ("distributed", "tornado")]
-        self._levels = [(logger, logger.level) for logger in map(logging.getLogger, names)]
-        for logger, _ in self._levels:
-            logger.setLevel(logging.CRITICAL + 1)
-        try:
-            self.client = distributed.Client(
-                self.address, timeout=PATIENCE, set_as_default=False, name="onlinecal"
-            )
-        except Exception as error:  # whatever a server that is something else has sent
-            self._loud()
-            raise WorkerError(
-                f"no Dask scheduler answers at {self.address} within {PATIENCE:g} s ({failure(error)}); begin one with "
-                "`dask scheduler`, and give its address as tcp://host:port"
-            ) from None
-        with suppress(TimeoutError, OSError):
-            self.client.wait_for_workers(1, timeout=PATIENCE)
-        self._seen = time.monotonic()
-        self.check()
-        if not self.workers:
-            self.__exit__()
-            raise WorkerError(
-                f"the scheduler at {self.address} has no workers; begin some with `dask worker {self.address} "
-                "--nworkers auto --nthreads 1`"
-            )
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(Exception):  # whatever is wrong with a cluster that is left
-            self.client.close(timeout=2.0)
-        self._loud()
-
-    def _loud(self) -> None:
-        for logger, level in self._levels:
-            logger.setLevel(level)
-
-    def begin(self, cells: Sequence[Cell]) -> None:
-        """Sends the cells once, as a task of their own that Dask repeats where they are lost."""
-        from onlinecal.study.sending import packed
-
-        blob = packed(cells)
-        try:
-            self._cells = self.client.submit(bytes, blob, pure=False)
-        except Exception:
-            raise self._gone("the scheduler") from None
-        self._pool = self.client.get_executor(pure=False)
-
-    def submit(self, unit: Unit) -> "Future[Any]":
-        """The outcome of a unit, when it has been played."""
-        try:
-            return cast("Future[Any]", self._pool.submit(_play_on_cluster, self._cells, unit))
-        except Exception:
-            raise self._gone("the scheduler") from None
-
-    def check(self) -> None:
-        """Counts how many units the workers play at once; WorkerError where there have been none for a while."""
-        try:
-            self.workers = sum(self.client.nthreads(callback_timeout=PATIENCE).values())
-            what = "the last worker"
-        except (OSError, TimeoutError, RuntimeError):
-            self.workers, what = 0, "the scheduler"
-        if self.workers:
-            self._seen = time.monotonic()
-        elif time.monotonic() - self._seen > GONE or self.client.status != "running":
-            raise self._gone(what)
-
-    def _gone(self, what: str) -> WorkerError:
-        return WorkerError(f"{what} at {self.address} is gone; finished cells are kept; go on with --resume")
-
-    def end(self) -> None:
-        """Cancels what is left; workers see it."""
-        with suppress(Exception):
-            self._pool.shutdown(wait=False)
-
-
-class _Cancelled(BaseException):
+class Cancelled(BaseException):
     """The study of a unit is over; raised past every `except Exception` of players."""
-
-
-def _play_on_cluster(blob: bytes, unit: Unit) -> Batch | OnlinecalError | None:
-    """Plays a unit on a worker of Dask, until it is cancelled."""
-    from distributed import get_worker
-    from distributed.worker import thread_state
-
-    worker, key = get_worker(), thread_state.key
-
-    def told(_: int) -> None:
-        task = worker.state.tasks.get(key)
-        if task is None or task.state == "cancelled":
-            raise _Cancelled
-
-    try:
-        return play_unit(blob, unit, told)
-    except _Cancelled:
-        return None
-    except WorkerError as error:
-        raise WorkerError(str(error).replace("a worker", f"the worker {worker.address}", 1)) from None
 
 
 def play_unit(blob: bytes, unit: Unit, told: Callable[[int], None] | None = None) -> Batch | OnlinecalError:
@@ -270,7 +158,7 @@ def play_unit(blob: bytes, unit: Unit, told: Callable[[int], None] | None = None
     cell = opened(blob)[unit.cell]
     try:
         return play_batch(cell, range(unit.first, unit.last), told)
-    except _Cancelled:
+    except Cancelled:
         raise
     except BaseException as error:  # players and measures may be any code
         return fault(error)
@@ -285,7 +173,7 @@ def fault(error: BaseException) -> OnlinecalError:
     return found
 
 
-Executor = Serial | Processes | Cluster
+Executor: TypeAlias = "Serial | Processes | Cluster"
 
 
 def most_jobs() -> int:
@@ -301,6 +189,8 @@ def executor_of(jobs: int | None = None, scheduler: str | None = None) -> Execut
             "the two"
         )
     if scheduler is not None:
+        from onlinecal.study.cluster import Cluster
+
         return Cluster(scheduler)
     if jobs is None:
         return Serial()
@@ -395,7 +285,7 @@ def play_cells(
 
 
 def _by_others(
-    cells: Sequence[Cell], progress: Progress, executor: Processes | Cluster, failed: set[int]
+    cells: Sequence[Cell], progress: Progress, executor: "Processes | Cluster", failed: set[int]
 ) -> Iterator[tuple[Unit, Batch | OnlinecalError]]:
     """Units as they are finished, but for those of cells that have `failed`.
 

@@ -2,9 +2,8 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -24,8 +23,11 @@ from onlinecal.study.run import planned
 from onlinecal.study.store import Store
 
 _WAY_OUT = "--overwrite replaces it, --output FILE leaves it"
-_CHANGED = "as the scenario or what it names has changed"
+#: kinds of change since cells were finished
+_PLAYED = "played again, as the scenario or what it names has changed"
+_MEASURED = "measured again, as the scenario or what it names has changed"
 _LEFT = "not shown any more, as the scenario has them no longer"
+_TAKEN_OUT = "not shown any more, as the scenario has these measures no longer"
 
 
 class Session:
@@ -72,18 +74,12 @@ class Session:
 
     def _adopt(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> None:
         """Puts the plan in place of the one in the file, and remarks on what does not fit any more."""
-        store, damaged = self._store, self._store.damaged()
-        held = {key: columns for key, columns in store.held().items() if key not in damaged}
-        try:
-            old = store.plan()
-        except StoreError as error:
-            old = []
-            self.remarks.append(str(error))
+        store = self._store
+        old, held = store.plan(), store.held()
         before, now = (each.get("options") or "no options" for each in (store.meta, meta))
         options = "" if before == now else f"the scenario was played with {before} before, now with {now}"
         finished = [cell for cell in old if cell.played(held.get(cell.key, {})) >= cell.runs]
-        self.remarks += self._reasons(plan, finished, held, damaged, options)
-        store.forget(damaged)
+        self.remarks = self._reasons(plan, finished, held, options)
         if old != plan or store.meta != meta:
             store.put_plan(meta, plan)
 
@@ -92,14 +88,13 @@ class Session:
         plan: Sequence[Planned],
         finished: Sequence[Planned],
         held: Mapping[str, Mapping[Held, int]],
-        damaged: Set[str],
         options: str,
     ) -> list[str]:
-        """Why cells are played or measured again, or not shown any more; a plan that nothing fits is refused."""
-        found: dict[str, tuple[dict[str, None], set[object]]] = {}  # a sentence → details, cells
+        """A line for each kind of change since cells were finished; a plan that nothing fits is refused."""
+        found: dict[str, tuple[dict[str, None], set[object]]] = {}  # a kind → details, cells
 
-        def tell(what: str, cell: object, details: Iterable[str] = ()) -> None:
-            known = found.setdefault(what, ({}, set()))
+        def tell(kind: str, cell: object, details: Iterable[str] = ()) -> None:
+            known = found.setdefault(kind, ({}, set()))
             known[0].update(dict.fromkeys(details))
             known[1].add(cell)
 
@@ -109,26 +104,23 @@ class Session:
         new = {cell[1:5]: cell.key for cell in plan if cell.key not in good}
         changed = {c.key: new[c[1:5]] for c in finished if c.key not in wanted and c[1:5] in new}
         contents = self._store.contents(changed.keys())
-        played, measured = f"played again, {_CHANGED} ({{}})", f"measured again, {_CHANGED} ({{}})"
         for cell in finished:
             if cell.key in changed:
                 paths = differences(contents[cell.key], self._cells[changed[cell.key]].content)
-                tell(played, cell[:5], [_reason(cell, path) for path in paths])
-            elif (now := wanted.get(cell.key)) is None:
+                tell(_PLAYED, cell[:5], map(_in_words, paths))
+            elif cell.key not in wanted:
                 tell(_LEFT, cell[:5])
             else:
+                now = wanted[cell.key]
                 for old in cell.columns:
                     if old.column not in now:
-                        tell(_LEFT + ": {}", cell[:5], [repr(old.column.name)])
+                        tell(_TAKEN_OUT, cell[:5], [old.column.name])
                     elif now[old.column] != old:
-                        tell(measured, cell[:5], _reasons_of_column(old, now[old.column]))
-        for key in damaged & wanted.keys():
-            tell("played again, as something else has changed their numbers", key)
+                        tell(_MEASURED, cell[:5], [old.column.name])
         for key, todo in self._tasks(held).items():
             for why, name in (reason for task in todo for reason in task.reasons):
-                tell(f"played again for {{}}, since {why}", key, [repr(name)])
-
-        details = _some(found[played][0]) if played in found else ""
+                tell(f"played again, since {why}", key, [name])
+        details = ", ".join(found[_PLAYED][0]) if _PLAYED in found else ""
         # Decision makers are part of the games: to ask for some where there were none is no mistake.
         added = details == "decision_makers" and not any("decision_makers" in c for c in contents.values())
         why = "; ".join(filter(None, (details, options)))
@@ -137,9 +129,9 @@ class Session:
                 f"{self._store.path}: nothing that is in it fits the scenario any more{why and f' ({why})'}; {_WAY_OUT}"
             )
         lines = []
-        for what, (said, each) in found.items():
-            count = "" if what == _LEFT + ": {}" else f": {number_of(len(each), 'finished cell')}"
-            lines.append(what.format(why if what == played else _some(said)) + count)
+        for kind, (said, each) in found.items():
+            about = f" ({_some(said)})" if said else ""
+            lines.append(f"{kind}{about}: {number_of(len(each), 'finished cell')}")
         return [*lines, options] if options else lines
 
     def _tasks(self, held: Mapping[str, Mapping[Held, int]]) -> dict[str, list[Task]]:
@@ -159,7 +151,7 @@ class Session:
         """The command that plays what is left."""
         return self._store.go_on
 
-    def play(self, executor: Executor | None = None) -> list[tuple[Cell, OnlinecalError]]:
+    def play(self, executor: "Executor | None" = None) -> list[tuple[Cell, OnlinecalError]]:
         """Computes what is missing from kept level sets, and plays the rest; each cell is put away at once.
 
         Returns those that could not be played, and why. The executor is within its context; default this process.
@@ -218,28 +210,15 @@ class Session:
         return self._store.results()
 
 
-def _reason(cell: Planned, path: tuple[str, ...]) -> str:
-    """The difference in words: ``forecaster 'mine': source of own``."""
+def _in_words(path: tuple[str, ...]) -> str:
+    """Where two contents differ: ``forecaster: source of own``."""
     part, *rest = path or ("content",)
-    return _in_words(part, {"forecaster": repr(cell.forecaster), "nature": repr(cell.nature)}.get(part), rest)
-
-
-def _reasons_of_column(old: Held, new: Held) -> list[str]:
-    """The same of a column: ``measure 'bias': source of gauges``."""
-    column = new.column
-    name = ", ".join(filter(None, (column.task, column.response)))
-    name = repr(name or replace(column, end="", stream="").name)
-    paths = differences(json.loads(old.content), json.loads(new.content))
-    return [_in_words("task" if column.of_task else "measure", name, list(path)) for path in paths]
-
-
-def _in_words(part: str, name: str | None, rest: list[str]) -> str:
     if "source" in rest:
         rest = [f"source of {rest[-1]}"]
     inner = " ".join(key for key in rest if key not in ("parameters", "options", "what", "state", "make"))
-    return " ".join(filter(None, (part, name))) + (f": {inner}" if inner else "")
+    return f"{part}: {inner}" if inner else part
 
 
-def _some(reasons: Iterable[str]) -> str:
-    each = list(dict.fromkeys(reasons))
+def _some(details: Iterable[str]) -> str:
+    each = list(details)
     return ", ".join(each[:3]) + (f", and {len(each) - 3} more" if len(each) > 3 else "")

@@ -2,25 +2,23 @@
 
 import json
 import shlex
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 from onlinecal.core.columns import Held, read_column, written
-from onlinecal.core.errors import StoreError
+from onlinecal.core.errors import StoreError, failure
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.progress import Progress
 from onlinecal.study.database import Database
-from onlinecal.study.entries import GAME, Planned, checksum, game_row, numbers_of, played, total_rows
+from onlinecal.study.entries import GAME, Planned, game_row, numbers_of, played, total_rows
 from onlinecal.study.gammas import Gammas, Group
 from onlinecal.study.played import Batch, Floats, Origin, Played, Promise, Results, together
-
-#: the keys of meta that are of the plan
-_OF_PLAN = "plan", "checksum"
-#: the errors of reading what something else has changed
-_CHANGED = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
 
 
 class Store(Database):
@@ -29,7 +27,7 @@ class Store(Database):
     @property
     def meta(self) -> dict[str, str]:
         """Name, title, text of the scenario and version."""
-        return {key: value for key, value in self.run("SELECT key, value FROM meta") if key not in _OF_PLAN}
+        return dict(self.run("SELECT key, value FROM meta WHERE key != 'plan'"))
 
     @property
     def go_on(self) -> str:
@@ -53,8 +51,7 @@ class Store(Database):
             cells.append([*cell[:7], int(cell.sight), cell.steps, panel, bounds])
         keys = [[held.key for held in columns] for columns in panels]
         text = json.dumps({"cells": cells, "panels": keys, "promises": list(promises)})
-        meta = {**{key: value for key, value in meta.items() if key not in _OF_PLAN}, "plan": text}
-        meta["checksum"] = checksum(*sorted(meta.items()))
+        meta = {**meta, "plan": text}
         with self.transaction():
             self._put_columns(column for columns in panels for column in columns)
             self.run("DELETE FROM meta")
@@ -62,32 +59,22 @@ class Store(Database):
 
     def plan(self) -> list[Planned]:
         """The cells that are to be shown, in their order."""
-        try:
-            return self._read_plan()
-        except _CHANGED:
-            raise StoreError(
-                f"{self.path}: something else has changed the plan; `{self.go_on}` writes it again"
-            ) from None
+        with _understood(self.path):
+            columns = self._columns()
+            held = json.loads(dict(self.run("SELECT key, value FROM meta"))["plan"])
+            panels = [tuple(columns[key] for key in keys) for keys in held["panels"]]
 
-    def _read_plan(self) -> list[Planned]:
-        columns, meta = self._columns(), dict(self.run("SELECT key, value FROM meta"))
-        if checksum(*sorted(each for each in meta.items() if each[0] != "checksum")) != meta["checksum"]:
-            raise ValueError("another checksum")
-        held = json.loads(meta["plan"])
-        panels = [tuple(columns[key] for key in keys) for keys in held["panels"]]
+            def promise(told: Any) -> Promise:
+                return Promise(*(*held["promises"][told[0]], told[1]))
 
-        def promise(told: Any) -> Promise:
-            return Promise(*(*held["promises"][told[0]], told[1]))
-
-        return [
-            Planned._make((*said, Sight(sight), tuple(map(promise, bounds)), panels[panel], steps))
-            for *said, sight, steps, panel, bounds in held["cells"]
-        ]
+            return [
+                Planned._make((*said, Sight(sight), tuple(map(promise, bounds)), panels[panel], steps))
+                for *said, sight, steps, panel, bounds in held["cells"]
+            ]
 
     def _columns(self) -> dict[str, Held]:
-        """Those that are as they were put there, by their keys."""
-        rows = self.run('SELECT key, "column", content FROM columns')
-        return {row[0]: held for row in rows if (held := _held(*row)) is not None}
+        """All of them, by their keys."""
+        return {row[0]: _held(*row) for row in self.run('SELECT key, "column", content FROM columns')}
 
     def _put_columns(self, columns: Iterable[Held]) -> None:
         rows = ((h.key, h.column.name, written(h.column), h.content) for h in columns)
@@ -95,17 +82,14 @@ class Store(Database):
 
     def held(self) -> dict[str, dict[Held, int]]:
         """Of everything that was played: key → column → how many runs."""
-        columns = self._columns()
-        texts: dict[Any, dict[Held, int]] = {}  # most games have the same
-        found = {}
-        for key, text in self.run("SELECT key, held FROM games"):
-            if text not in texts:
-                try:
-                    texts[text] = {columns[of]: n for of, n in json.loads(text)}
-                except _CHANGED:
-                    texts[text] = {}  # as if it were not played
-            found[key] = texts[text]
-        return found
+        with _understood(self.path):
+            columns = self._columns()
+
+            @cache  # most games have the same
+            def read(text: str) -> dict[Held, int]:
+                return {columns[of]: runs for of, runs in json.loads(text)}
+
+            return {key: read(text) for key, text in self.run("SELECT key, held FROM games")}
 
     def runs(self) -> dict[str, int]:
         """Of everything that was played, planned or not: key → how many runs."""
@@ -126,28 +110,26 @@ class Store(Database):
         return {key: json.loads(text) for key, text in rows}
 
     def numbers(self, key: str) -> Batch | None:
-        """The numbers under a key; None for none, or others than were put there."""
+        """The numbers under a key; None for none."""
         return next((numbers for *_, numbers in self.games("WHERE key = ?", key)), None)
 
-    def damaged(self) -> set[str]:
-        """Keys of games with other numbers than were put there."""
-        return {key for key, _, numbers in self.games() if numbers is None}
-
-    def games(self, where: str = "", *values: str) -> Iterator[tuple[str, str, Batch | None]]:
-        """Key, content and numbers of games; None where they are others than were put there."""
+    def games(self, where: str = "", *values: str) -> Iterator[tuple[str, str, Batch]]:
+        """Key, content and numbers of games."""
         rows = self.run(f"SELECT id, {', '.join(GAME)} FROM games {where}", values)
         columns = self._columns() if rows else {}
         order = 'SELECT total FROM totals WHERE game = ? ORDER BY "column", round, run'
         with Progress(len(rows), unit="games") as progress:
             for game, *row in rows:
-                yield row[0], row[1], numbers_of(row, self.run(order, (game,)), columns)
+                with _understood(self.path):
+                    numbers = numbers_of(row, self.run(order, (game,)), columns)
+                yield row[0], row[1], numbers
                 progress.advance(1)
 
     def add(self, key: str, content: Mapping[str, Any], batch: Batch) -> None:
         """Puts numbers of `Held` columns beside those of the same game; the runs that are there stay."""
         with self.transaction():
             old, kept = self.numbers(key), self.gammas(key)
-            # Without numbers, or with damaged ones, the first run must be among the new ones.
+            # Without numbers the first run must be among the new ones.
             old = batch._replace(totals={}, first=0, seconds=0.0, people=None) if old is None else old
             numbers = together([old._replace(gammas=kept), batch])
             game = self._put(key, json.dumps(content, sort_keys=True), numbers)
@@ -161,11 +143,10 @@ class Store(Database):
         """Puts further runs, from `first` on, of columns that were computed from Γ beside those of the same game."""
         with self.transaction():
             game = next(self.games("WHERE key = ?", key), None)
-            old = game and game[2]
-            if game is None or old is None:
+            if game is None:
                 raise StoreError(f"{self.path}: something else has deleted a game; go on with --resume")
-            new = Batch(first, old.rounds, columns, old.loop, old.open)
-            self._put(key, game[1], together([old, new]))
+            _, content, old = game
+            self._put(key, content, together([old, Batch(first, old.rounds, columns, old.loop, old.open)]))
 
     def _put(self, key: str, content: str, numbers: Batch) -> int:
         """Puts the numbers of a game in place of those before; they can be played after all. The id of the game."""
@@ -202,9 +183,8 @@ class Store(Database):
                 old = held.get(key, {}).keys() - set(columns)
                 gone = {h for h in old if h.column.name in names and not _certifies(h)}
                 for _, content, numbers in self.games("WHERE key = ?", key) if gone else ():
-                    if numbers is not None:
-                        left = {h: totals for h, totals in numbers.totals.items() if h not in gone}
-                        self._put(key, content, numbers._replace(totals=left))
+                    left = {h: totals for h, totals in numbers.totals.items() if h not in gone}
+                    self._put(key, content, numbers._replace(totals=left))
 
     def gammas(self, key: str, whose: str = "") -> tuple[Group, ...]:
         """The level sets of a game; those that something else has changed are an error if `whose` names the game."""
@@ -244,12 +224,7 @@ class Store(Database):
         cells = tuple(self._cell(planned, *games[planned.key], labels) for planned in finished)
         return Results(cells, meta["name"], meta["title"])
 
-    def _cell(self, planned: Planned, content: str, numbers: Batch | None, labels: tuple[str, ...]) -> Played:
-        if numbers is None:
-            raise StoreError(
-                f"{self.path}: something else has changed or deleted numbers of {planned}; "
-                f"`{self.go_on}` plays them again"
-            )
+    def _cell(self, planned: Planned, content: str, numbers: Batch, labels: tuple[str, ...]) -> Played:
         # In the order in which they were asked for, and after them what players certify.
         certified = (h for h, t in numbers.totals.items() if _certifies(h) and t.shape[1] >= planned.runs)
         columns = (*planned.columns, *certified)
@@ -268,12 +243,25 @@ def _read_gammas(path: Path, key: str, whose: str) -> tuple[Group, ...]:
         return store.gammas(key, whose)
 
 
+@contextmanager
+def _understood(path: Path) -> Iterator[None]:
+    """Raises StoreError where rows are not as they are put there."""
+    try:
+        yield
+    except (TypeError, ValueError, LookupError, AttributeError, EOFError, BadZipFile, zlib.error) as error:
+        raise StoreError(
+            f"{path}: something else has changed it ({failure(error)}); "
+            "`onlinecal run SCENARIO --overwrite` replaces it"
+        ) from error
+
+
 @lru_cache(1024)
-def _held(key: str, text: Any, content: Any) -> Held | None:
-    """A column that was put into a file; None for one that something else has changed."""
+def _held(key: str, text: str, content: str) -> Held:
+    """A column that was put into a file."""
     column = read_column(text)
-    held = None if column is None or not isinstance(content, str) else Held(column, content)
-    return held if held is not None and held.key == key else None
+    if column is None:
+        raise ValueError(f"{text} is no column")
+    return Held(column, content)
 
 
 def _certifies(held: Held) -> bool:

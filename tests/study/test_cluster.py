@@ -13,8 +13,9 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import WorkerError
 from onlinecal.core.progress import Progress
-from onlinecal.study import Batch, executors, play_cells, sending
-from onlinecal.study.executors import Cluster, Serial
+from onlinecal.study import Batch, cluster, play_cells, sending
+from onlinecal.study.cluster import Cluster
+from onlinecal.study.executors import Serial
 from onlinecal.study.status import Status
 from tests.executors import SCENARIO, Dask, begin, ended, tables, wait_for
 from tests.results import N, cells
@@ -66,7 +67,7 @@ def test_a_worker_that_leaves_before_it_has_played_is_not_waited_for(threads, mo
 
 
 def test_without_any_worker_a_study_stops_in_a_stated_time(threads, monkeypatch):
-    monkeypatch.setattr(executors, "GONE", 1.0)
+    monkeypatch.setattr(cluster, "GONE", 1.0)
     before(monkeypatch, "submit", lambda: [leaves(threads, worker) for worker in threads.workers.values()])
     with (
         Cluster(threads.scheduler_address) as executor,
@@ -76,7 +77,7 @@ def test_without_any_worker_a_study_stops_in_a_stated_time(threads, monkeypatch)
 
 
 def test_a_scheduler_that_no_longer_answers_is_gone(threads, monkeypatch):
-    monkeypatch.setattr(executors, "GONE", 0.0)
+    monkeypatch.setattr(cluster, "GONE", 0.0)
 
     def frozen(client, **options):
         raise TimeoutError
@@ -101,7 +102,7 @@ def dask(request, tmp_path_factory):
 @pytest.mark.parametrize("phase", ["begin", "submit"])
 def test_workers_are_killed(dask, monkeypatch, phase, count):
     """One of two, or both; a nanny begins others in their place, or they are begun by hand."""
-    monkeypatch.setattr(executors, "PATIENCE", 60.0)
+    monkeypatch.setattr(cluster, "PATIENCE", 60.0)
     dask.ready()
 
     def kill():
@@ -160,7 +161,7 @@ def test_a_worker_of_another_version_is_refused_by_name(threads, monkeypatch):
 
 
 def test_a_scheduler_without_workers(threads, monkeypatch):
-    monkeypatch.setattr(executors, "PATIENCE", 1.0)
+    monkeypatch.setattr(cluster, "PATIENCE", 1.0)
     for worker in list(threads.workers.values()):
         leaves(threads, worker)
     with pytest.raises(WorkerError, match=r"has no workers; begin some with `dask worker inproc://"):
@@ -170,7 +171,7 @@ def test_a_scheduler_without_workers(threads, monkeypatch):
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\r\n", None])
 def test_a_server_that_is_no_scheduler(answer, monkeypatch):
     """Such as the dashboard of one, or none at all."""
-    monkeypatch.setattr(executors, "PATIENCE", 1)
+    monkeypatch.setattr(cluster, "PATIENCE", 1)
     held = []
 
     def serve(server):

@@ -54,10 +54,10 @@ ALL = range(3)
         ({}, {"horizons": (40, 60, 80)}, [], [(60, ALL, ["ece"])] * 2),
         # The runs that are there for that measure alone, and the further ones for all of them.
         ({}, {"measures": ["ece", last, "cdl"], "runs": 5},
-         ["played again for 'last', since the rounds are read one by one: 4 finished cells"],
+         ["played again, since the rounds are read one by one (last): 4 finished cells"],
          [(t, *piece) for t in (40, 80) for piece in ((ALL, ["last"]), (range(3, 5), ["ece", "last", "cdl"]))] * 2),
         *(({**MEAN, "keep": keep}, {"measures": ["ece", "smooth_ce"], "tasks": ["umbrella"], "keep": 4096},
-           [f"played again for 'smooth_ce', 'umbrella', {NOT_KEPT}: 2 finished cells"],
+           [f"played again, {NOT_KEPT} (smooth_ce, umbrella): 2 finished cells"],
            [(t, ALL, ["smooth_ce", *(f"{entry}[umbrella]" for entry in ACCOUNT)]) for t in (40, 80)])
           for keep in ("none", 20)),
         ({}, {"people": PEOPLE}, [f"played again, {CHANGED} (decision_makers): 4 finished cells"],
@@ -94,8 +94,8 @@ def test_a_measure_that_was_taken_out_is_not_shown_and_stays(tmp_path, counted):
     kept, remarks, _ = played(path, added(["ece"], keep="none"), resume=True)
     assert kept.measures == ["ece"]
     assert remarks == [
-        "not shown any more, as the scenario has them no longer: 'cdl', 'payoff[umbrella]', "
-        "'external_regret[umbrella]', and 2 more"
+        "not shown any more, as the scenario has these measures no longer (cdl, payoff[umbrella], "
+        "external_regret[umbrella], and 2 more): 4 finished cells"
     ]
     counted.clear()
     assert resumed(path, both) == ([], set())
@@ -114,7 +114,7 @@ def test_a_version_that_changes_makes_one_column_anew(tmp_path, counted, monkeyp
     monkeypatch.setitem(MEASURES, "ece", record)
     counted.clear()
     planned = added(["ece", "cdl"])
-    said = f"measured again, {CHANGED} (measure 'ece': version): 4 finished cells"
+    said = f"measured again, {CHANGED} (ece): 4 finished cells"
     assert resumed(path, planned) == ([said], set())
     assert counted == []
     with Store.open(path) as store:
@@ -178,7 +178,7 @@ def test_level_sets_that_something_else_has_changed_are_not_used(tmp_path, count
         with pytest.raises(StoreError, match="something else has changed the level sets of"):
             read(path).gamma("forecast hedging", horizon=80)
     counted.clear()
-    assert resumed(path, planned)[0] == [f"played again for 'cdl', {NOT_KEPT}: 4 finished cells"]
+    assert resumed(path, planned)[0] == [f"played again, {NOT_KEPT} (cdl): 4 finished cells"]
     assert len(counted) == 4
     assert read(path).gamma("forecast hedging", horizon=80) is not None
 
@@ -201,7 +201,7 @@ def test_measure_again_adds_columns_to_a_file(tmp_path, counted):
     assert measure_file_again(path, panel) == (0, {})
     # A resume of the scenario that was played does not show them; they are there.
     (remark,) = played(path, added(natures=(STREAMS, N.Drift())), resume=True)[1]
-    assert remark.startswith("not shown any more, as the scenario has them no longer: 'cdl'")
+    assert remark.startswith("not shown any more, as the scenario has these measures no longer (cdl")
     change(path, "DELETE FROM gammas")
     assert measure_file_again(path, Panel.of(["cdl"], rounds=80))[0] == 8
     assert "cdl" in read(path).measures

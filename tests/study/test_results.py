@@ -206,7 +206,7 @@ def test_only_what_changed_is_played_anew_and_comes_back_when_that_is_undone(res
         assert store.runs().keys().isdisjoint(new - {cell.key for cell in cells()})
     monkeypatch.setattr(F.AlmostOneStepAhead, "version", 2, raising=False)
     (said,), new = resumed(results, cells())
-    assert said == f"played again, {CHANGED} (forecaster 'almost one step ahead': version): 4 finished cells"
+    assert said == f"played again, {CHANGED} (forecaster: version): 4 finished cells"
     assert len(new) == 4
     with Store.open(results) as store:
         assert store.runs().keys() == {cell.key for cell in cells()}

@@ -72,7 +72,7 @@ def test_what_was_edited_is_played_anew_and_nothing_else(folder):
     # A module beside the plug-in; to the same length, so that Python would take it for what it was.
     edit(folder / "helper.py", "P = 0.5 ", "P = 0.25")
     before = runs(results).keys()
-    why = "forecaster 'Same': source of helper"
+    why = "forecaster: source of helper"
     assert (
         again()
         == f"note: played again, as the scenario or what it names has changed ({why}): 2 finished cells\n"
@@ -86,8 +86,13 @@ def test_what_was_edited_is_played_anew_and_nothing_else(folder):
     assert read(results).forecasters == ["Same", "half", "constant"]
     # All that is measured is computed from the level sets that are kept: nothing is played.
     for file, old, new, why in (
-        ("gauges.py", "residuals.sum()", "residuals.sum() * 2", "measure 'bias': source of gauges"),
-        ("s.toml", "[0.2, 0.9]", "[0.2, 0.8]", "task 'mine': payoffs"),
+        ("gauges.py", "residuals.sum()", "residuals.sum() * 2", "bias"),
+        (
+            "s.toml",
+            "[0.2, 0.9]",
+            "[0.2, 0.8]",
+            "payoff[mine], external_regret[mine], swap_regret[mine], and 1 more",
+        ),
     ):
         edit(folder / file, old, new)
         before = runs(results)
