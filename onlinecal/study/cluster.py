@@ -13,7 +13,7 @@ from onlinecal.study.planning import Cell
 from onlinecal.study.played import Batch
 from onlinecal.study.sending import packed
 
-#: seconds in which a scheduler has to answer; without it, or without any worker, after which a study is given up
+#: seconds in which a scheduler has to answer. After `GONE` seconds without it, or any worker, a study is given up.
 PATIENCE, GONE = 10.0, 60.0
 
 

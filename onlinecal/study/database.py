@@ -17,7 +17,7 @@ which labels and in which order.
                         numbers (`study.entries`).
     totals(game, "column", round, run, total)   T·μ; column is a place in the list `held` of the game, from 0.
     gammas(game, place, part, first, whole, arrays)   the level sets of runs from `first` on, which were played
-                        together, in parts of some checkpoints: arrays of NumPy (`study.gammas`).
+                        together. Each part has some checkpoints, as arrays of NumPy (`study.gammas`).
     failed(key, error, at)   games that could not be played, why, and when that was last tried.
     results             a view: the totals of the cells of the plan, with their labels and the names of columns
 """

@@ -37,7 +37,8 @@ from onlinecal.study.run import batch_size, play_batch
 if TYPE_CHECKING:
     from onlinecal.study.cluster import Cluster
 
-#: rough seconds of a run-round, compiled and in plain Python; below which a unit is not cut; units for each worker
+#: rough seconds of a run-round, compiled and in plain Python. Below `LEAST` seconds a unit is not cut. `EACH` units are
+#: for each worker.
 COMPILED, PYTHON, LEAST, EACH = 5e-8, 1e-6, 0.1, 4
 #: run-rounds in plain Python from which all cores are taken where no number of them is asked for
 LONG = 10**6
@@ -67,7 +68,7 @@ class Serial:
 class Processes:
     """Plays in processes of this machine, each with one thread; after one has died, in new ones."""
 
-    #: how often a unit whose worker died is played again
+    #: how often a unit is played again, after its worker died
     again = 3
 
     def __init__(self, workers: int) -> None:
@@ -249,7 +250,7 @@ def play_cells(
     ------
     cell : Cell
     batch : Batch or OnlinecalError
-        The numbers of all its runs, of which `result` makes a `Played`; or why it cannot be played.
+        The numbers of all its runs, or why it cannot be played. `result` makes a `Played` of them.
     """
     parts: dict[int, dict[Unit, Batch]] = defaultdict(dict)
     failed: set[int] = set()

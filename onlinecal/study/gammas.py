@@ -40,8 +40,8 @@ def check_keep(keep: Any) -> Keep:
 class Group(NamedTuple):
     """Γ of the runs from `first` on, which were played together.
 
-    `whole` has a byte for each run, 1 where every Γ is kept. `files` have the checkpoints one after the other, each in
-    NumPy's format: `sizes` (checkpoints, streams, runs), −1 where a Γ is not kept, and all levels one behind the other.
+    `whole` has a byte for each run, 1 where every Γ is kept. Each of `files` has some checkpoints, in NumPy's format.
+    In it are `sizes` (checkpoints, streams, runs), −1 where a Γ is not kept, and all levels one behind the other.
     """
 
     first: int

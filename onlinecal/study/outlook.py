@@ -1,4 +1,4 @@
-"""What a run would play, before it begins: cells, rounds, and the loop of each pair."""
+"""The games that a run would play: cells, rounds, and the loop of each pair."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -55,7 +55,7 @@ def packed(cells: Sequence[Cell]) -> bytes:
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
-    """Pickles what is not installed by value, as it is now: on a worker its files may not lie, or be others."""
+    """Pickles by value what is not installed, as it is now. On a worker its files may not lie, or be others."""
 
     def __init__(self, file: Any, afterwards: ExitStack) -> None:
         super().__init__(file)

@@ -34,7 +34,7 @@ def totals(planned, executor):
 
 
 def before(monkeypatch, phase, act):
-    """Calls `act` once, when a study on a cluster comes to a phase: a method of the executor, at its second call."""
+    """Calls `act` once, at the second call of a method of the executor, or when it begins."""
     left, real, calls = [act], getattr(Cluster, phase), [0]
 
     def method(*args):

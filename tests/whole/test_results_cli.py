@@ -91,7 +91,7 @@ def test_what_was_edited_is_played_anew_and_nothing_else(folder):
             "s.toml",
             "[0.2, 0.9]",
             "[0.2, 0.8]",
-            "payoff[mine], external_regret[mine], swap_regret[mine], and 1 more",
+            "payoff[mine], external_regret[mine], action_swap_regret[mine], and 1 more",
         ),
     ):
         edit(folder / file, old, new)
