@@ -73,7 +73,18 @@ def _points_and_parts(cell: Cell) -> tuple[int | None, int]:
 
 
 def result(cell: Cell, batch: Batch) -> Played:
-    """The result of a cell, of all its runs."""
+    """The result of a cell, with the bounds that are proved of it.
+
+    Parameters
+    ----------
+    cell : Cell
+    batch : Batch
+        The numbers of all its runs, as `play_cells` yields them.
+
+    Returns
+    -------
+    Played
+    """
     return played(planned(cell), batch.totals, batch, Gammas(batch.gammas))
 
 
