@@ -224,6 +224,17 @@ def test_a_compiled_class_plays_the_same_bytes(pair, options, marked):
     assert compiled.compiled is not plain.compiled
 
 
+def test_a_stream_is_rehearsed_as_that_of_its_own_run(marked):
+    def end():
+        game = Game(Noisy, UniformTruth(), horizon=50, runs=range(7, 9))
+        game.advance(50)
+        return [(g.predictions.tobytes(), g.counts.tobytes()) for g in game.gammas()]
+
+    plain = end()
+    marked(Noisy)
+    assert end() == plain
+
+
 def test_it_is_no_other_strategy(marked):
     study = {"horizon": [50, 100], "runs": 2, "measures": ["ece"], "seed": 3}
     plain = oc.play([functools.partial(EMA, rate=0.3), EMA(0.2)], Swing, **study)
