@@ -62,15 +62,6 @@ def test_files_and_mistakes_of_parts_are_found(tmp_path):
             lineup("nature", [table], tmp_path)
 
 
-# ---------------------------------------------------------------- each stream alone
-
-
-def order_of(nature, horizon, seed):
-    """The order of the parts."""
-    stream = Stream(seed, ("nature", strategy_key(nature), f"T={horizon}"), range(1))
-    return nature.start(horizon, stream).streams_of.__self__
-
-
 # ---------------------------------------------------------------- what a part of several knows
 
 
@@ -109,9 +100,10 @@ def test_a_part_hears_of_its_own_rounds_and_counts_them():
     "nature", [n.Streams((n.Drift(),) * 3), n.Streams((n.Drift(),) * 3, "random", (3, 0, 1))]
 )
 def test_each_part_is_tuned_to_the_rounds_that_fall_to_it(nature, horizon, seed):
-    order = order_of(nature, horizon, seed)
-    mine = order.parts_of(1, horizon).tolist()
-    assert order.shares(horizon) == [mine.count(i) for i in range(3)]
+    """A drift of one round after another tells in its slope for how many it was made."""
+    player = nature.start(horizon, Stream(seed, ("nature", strategy_key(nature)), range(1)))
+    mine = player.streams_of(1, horizon).tolist()
+    assert [part.shared[1] for part in player.parts] == [1.0 / max(mine.count(i), 1) for i in range(3)]
     if nature.order == "turns":
         assert mine == [(t % 3) for t in range(horizon)]
     else:
