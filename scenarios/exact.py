@@ -35,8 +35,7 @@ from onlinecal.forecasters import (
 )
 from onlinecal.games.brackets import ValueBracket, value_bracket
 from onlinecal.games.solving import Solution, solve
-from onlinecal.report.panels import finish
-from onlinecal.report.style import COLOURS, DASHES, GREY, MARKERS, plain, save
+from onlinecal.report.style import COLOURS, DASHES, GREY, MARKERS, save
 
 Floats = NDArray[np.float64]
 #: the listed games of total ECE: the longest by the steps of the grid
@@ -378,7 +377,7 @@ def value_caption(found: Games) -> str:
 
 def plot_values(found: Games) -> Figure:
     """Values against T for each grid, with their lower envelope."""
-    fig, axis = plt.subplots(figsize=(6.5, 4.2))
+    fig, axis = plt.subplots(figsize=(6.5, 4.6), layout="constrained")
     handles = []
     for k, m in enumerate(sorted(found.solved)):
         values = found.values(m)
@@ -399,8 +398,13 @@ def plot_values(found: Games) -> Figure:
             ends, least[-1] * (ends / last) ** power, color=GREY, linestyle=":", linewidth=1.4
         )
     slope[0].set_label("T^0.54, T^(2/3)")
-    plain(axis, "T", "V_T(m), expected total ECE")
-    finish(fig, "Exact values of the calibration game", "", handles + slope)
+    axis.set(xlabel="T", ylabel="V_T(m), expected total ECE")
+    fig.legend(
+        handles=handles + slope,
+        loc="outside upper center",
+        ncols=5,
+        title="Exact values of the calibration game",
+    )
     return fig
 
 
@@ -428,7 +432,7 @@ def law_grid(horizon: int = LAWS) -> np.ndarray:
 def plot_law() -> Figure:
     """The optimal law on three points as a function of the bias and of the rounds left."""
     weights = law_grid()
-    fig, axes = plt.subplots(1, 3, figsize=(6.2, 3.0), sharey=True)
+    fig, axes = plt.subplots(1, 3, figsize=(7.0, 3.2), sharey=True, layout="constrained")
     span = LAWS / 2.0
     for axis, grid, point in zip(axes, weights, ("0", "1/2", "1"), strict=True):
         axis.imshow(
@@ -436,9 +440,10 @@ def plot_law() -> Figure:
             extent=(-span - 0.25, span + 0.25, 0.5, LAWS + 0.5),
         )  # fmt: skip
         axis.set_title(f"forecast {point}", fontsize=9)
-        plain(axis, "bias E of 1/2", "rounds left" if point == "0" else "")
+        axis.set(xlabel="bias E of 1/2", ylabel="rounds left" if point == "0" else "")
         axis.set_xlim(-span / 2, span / 2)
-    finish(fig, "How the best forecaster plays on 0, 1/2, 1", "", bar="probability")
+    fig.colorbar(axes[0].images[0], ax=axes, aspect=15).set_label("probability")
+    fig.suptitle("How the best forecaster plays on 0, 1/2, 1")
     return fig
 
 
@@ -451,7 +456,9 @@ EXPLOIT_CAPTION = (
 def plot_exploited(found: Games) -> Figure:
     """The payments of forecasters to their worst natures, a panel for each grid."""
     grids = sorted(found.exploited)
-    fig, axes = plt.subplots(1, len(grids), figsize=(3.5 * len(grids), 3.4), squeeze=False)
+    fig, axes = plt.subplots(
+        1, len(grids), figsize=(3.5 * len(grids), 3.9), squeeze=False, layout="constrained"
+    )
     names: dict[str, Line2D] = {}
     for axis, m in zip(axes.flat, grids, strict=True):
         mine = found.exploited[m]
@@ -470,10 +477,12 @@ def plot_exploited(found: Games) -> Figure:
             names.setdefault(re.sub(r" \(m=\d+\)|, m=\d+|m=\d+, ", "", label), line)
         axis.set_title(f"m = {m}", fontsize=9)
         axis.set_ylim(0.0, math.ceil(max(v for paid in mine.values() for v in paid.values())))
-        plain(axis, "T", "expected total ECE")
+        axis.set(xlabel="T", ylabel="expected total ECE")
     for name, line in names.items():
         line.set_label(name)
-    finish(fig, "What the worst nature takes", "", list(names.values()))
+    fig.legend(
+        handles=names.values(), loc="outside upper center", ncols=3, title="What the worst nature takes"
+    )
     return fig
 
 

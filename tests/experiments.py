@@ -89,9 +89,9 @@ def reached(values: Any, share: float) -> float:
 
 def temperatures(played: oc.Study) -> str:
     """Means and standard deviations at the larger n, a row for each β."""
-    from onlinecal.report.sweep_plot import swept
+    from onlinecal.report.sweep_plot import sweep_table
 
-    found, _ = swept(played, played.measures, "beta")
+    found = sweep_table(played, played.measures, "beta")
     rows = []
     for beta, lines in found[found["panel"] == found["panel"].max()].groupby("at"):
         cells = [f"{line.value:.3f} ± {line.upper - line.value:.3f}" for line in lines.itertuples()]
@@ -205,21 +205,21 @@ def diagrams(betas: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 5.0, 20.0), samples
         seed=2023, measures=["smooth_ce"], keep="all",
     )  # fmt: skip
     gammas = {f"β = {beta:g}": played.gamma(who) for beta, who in zip(betas, played.forecasters, strict=True)}
-    return oc.plots.reliability(gammas, bins=20, band=None, title="The family D_β")[0].figure
+    return oc.plots.reliability(gammas, bins=20, band=None, title="The family D_β")
 
 
 def main() -> None:
     rewrite = partial(readme.rewrite, page=PAGE)
     family, shifted = study("bghn23"), study("hjty24")
     rewrite("temperatures", temperatures(family))
-    oc.plots.sweep(family, family.measures, "beta", title=family.title)[0].figure.savefig(
+    oc.plots.sweep(family, family.measures, "beta", title=family.title).savefig(
         HERE / "bghn23-figure-2.png", dpi=110
     )
     diagrams().savefig(HERE / "bghn23-figure-1.png", dpi=110)
     rewrite("thresholds", thresholds(shifted))
     rewrite("seconds", seconds())
     rewrite("ten", ten())
-    oc.plots.sweep(shifted, list(PRINTED), "T", bars="quartiles", title=shifted.title)[0].figure.savefig(
+    oc.plots.sweep(shifted, list(PRINTED), "T", bars="quartiles", title=shifted.title).savefig(
         HERE / "hjty24-quartiles.png", dpi=110
     )
     swap = script("bhnu26")

@@ -61,9 +61,9 @@ def _completion(kind: str | None) -> Callable[[str], list[str]]:
     """The names of a kind, or of all kinds, that begin with what was typed."""
 
     def names(incomplete: str) -> list[str]:
-        from onlinecal.report import known
+        from onlinecal.report import catalogue
 
-        return [name for name in known.names(kind) if name.startswith(incomplete)]
+        return [name for name in catalogue.names(kind) if name.startswith(incomplete)]
 
     return names
 

@@ -14,10 +14,10 @@ def list_(
     as_json: bool = JSON,
 ) -> None:
     """List everything that can be played and measured."""
-    from onlinecal.report import known
+    from onlinecal.report import catalogue
     from onlinecal.report.listing import print_catalogue
 
-    print_catalogue(known.rows(kind), as_json=as_json)
+    print_catalogue(catalogue.rows(kind), as_json=as_json)
 
 
 def show(
@@ -25,11 +25,11 @@ def show(
     as_json: bool = JSON,
 ) -> None:
     """Show one of them: rule, parameters, guarantees, source."""
-    from onlinecal.report import known
+    from onlinecal.report import catalogue
     from onlinecal.report.listing import print_entry
     from onlinecal.report.tables import print_json
 
-    found = known.entries(name)
+    found = catalogue.entries(name)
     if as_json:
         print_json(found if len(found) > 1 else found[0])
         return

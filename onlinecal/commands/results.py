@@ -202,34 +202,37 @@ def compare(
 
 
 def plot(
-    results: Path = argument("a results file; with --questions a scenario", "RESULTS"),
+    results: Path = RESULTS,
     output: Path | None = option(".png, .svg or .pdf; default beside the results", "--output", "-o"),
+    kind: str = option(
+        "curves, slopes, runs, exponents, pareto, sweep, tasks, people, delays, reliability, regret, or witness",
+        default="curves",
+    ),
     measure: list[str] | None = option("which columns; may be repeated", "--measure", "-m"),
     forecaster: list[str] | None = option("which forecasters; may be repeated"),
     nature: list[str] | None = option("which natures; may be repeated"),
-    exponents: bool = flag("a heat map of the fitted exponents instead of curves", "--exponents"),
-    pareto: bool = flag("who is not dominated in two measures (--measure twice) instead", "--pareto"),
-    delays: bool = flag("totals by delay instead: what it costs", "--delays"),
-    people: bool = flag("the swap regret of those who join and leave instead", "--people"),
-    questions: bool = flag("when a scenario's questions are asked and known instead", "--questions"),
-    reliability: bool = flag("mean outcomes against predictions instead", "--reliability"),
-    regret: bool = flag("the regret of every threshold, and the worst task, instead", "--regret"),
-    witness: bool = flag("what smooth_ce sees instead", "--witness"),
-    tasks: bool = flag("the regrets of each task instead", "--tasks"),
-    runs: bool = flag("every single run instead", "--runs"),
-    slopes: bool = flag("how fast totals grow from T to T instead", "--slopes"),
-    against: str | None = option("values against a parameter of forecasters or natures, or T"),
-    bars: str | None = option("of --against: deviation (default), quartiles, or interval"),
+    against: str | None = option("of sweep: a parameter of forecasters or natures, or T"),
+    bars: str | None = option("of sweep: deviation (default), quartiles, or interval"),
     run: int | None = option("which run of a picture of levels; default all", min=0),
     round: int | None = option("which checkpoint of it; default the last"),
-    bins: int | None = option("of --reliability, in place of levels", min=1),
-    linear: bool = flag("linear axes of --runs", "--linear"),
+    bins: int | None = option("of reliability, in place of levels", min=1),
+    linear: bool = flag("linear axes of runs", "--linear"),
     dark: bool = flag("for a dark page", "--dark"),
     width: str | None = option("column (3.4), page (7), or inches"),
     columns: int | None = option("the most panels beside each other", min=1),
     dpi: int = option("points an inch of a PNG", default=150, min=20, max=1200),
     caption: Path | None = option("a text file for the caption, which is not in the picture then"),
     no_caption: bool = flag("leave the caption out", "--no-caption"),
+    exponents: bool = flag("", "--exponents", hidden=True),
+    pareto: bool = flag("", "--pareto", hidden=True),
+    delays: bool = flag("", "--delays", hidden=True),
+    people: bool = flag("", "--people", hidden=True),
+    reliability: bool = flag("", "--reliability", hidden=True),
+    regret: bool = flag("", "--regret", hidden=True),
+    witness: bool = flag("", "--witness", hidden=True),
+    tasks: bool = flag("", "--tasks", hidden=True),
+    runs: bool = flag("", "--runs", hidden=True),
+    slopes: bool = flag("", "--slopes", hidden=True),
 ) -> None:
     """Draw totals against T, or another picture.
 
@@ -237,55 +240,35 @@ def plot(
     """
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.core.writing import whole
-    from onlinecal.report.pictures import KINDS, Wanted, draw
+    from onlinecal.report.pictures import draw
     from onlinecal.report.style import inches, save
     from onlinecal.report.tables import say
 
-    others = {
-        "exponents": exponents, "pareto": pareto, "delays": delays, "people": people, "questions": questions,
-        "reliability": reliability, "regret": regret, "witness": witness, "tasks": tasks, "runs": runs,
-        "slopes": slopes, "sweep": against is not None,
+    flags = {
+        "exponents": exponents, "pareto": pareto, "delays": delays, "people": people, "reliability": reliability,
+        "regret": regret, "witness": witness, "tasks": tasks, "runs": runs, "slopes": slopes,
     }  # fmt: skip
-    asked = [name for name, wanted in others.items() if wanted]
+    asked = [name for name, wanted in flags.items() if wanted] + ["sweep"] * (against is not None)
+    asked = list(dict.fromkeys([*([] if kind == "curves" else [kind]), *asked]))
     if len(asked) > 1:
-        first, second = (KINDS[name].option or name for name in asked[:2])
-        raise InvalidParameter(f"--{first} and --{second} are two pictures; expected one of the two")
-    for role, given in (("forecaster", forecaster), ("nature", nature)):
-        if given and questions:
-            raise InvalidParameter(f"--questions draws no {role}s; expected no --{role}")
+        raise InvalidParameter(f"{' and '.join(asked)} are {len(asked)} pictures; expected one --kind")
+    kind = asked[0] if asked else kind
     inches(width)  # before anything is read
-    kind = asked[0] if asked else "curves"
-    wanted = Wanted(kind, tuple(measure or ()), run, round, bins, linear, against or "", bars)
-    look = {"dark": dark, "width": width, "columns": columns, "caption": caption is None and not no_caption}
+    figure, left = draw(
+        study_of(results).only(forecaster, nature, schedules=kind == "delays"), kind, measure=measure or (),
+        against=against, bars=bars, run=run, round=round, bins=bins, linear=linear or None,
+        look={"dark": dark, "width": width, "columns": columns, "caption": caption is None and not no_caption},
+    )  # fmt: skip
     own = "" if kind == "curves" else f"-{kind}"
-    if questions:
-        axes, name = _questions(results, look)
-        left, path = "", Path("results") / f"{name}{own}.png"
-    else:
-        axes, left = draw(study_of(results).only(forecaster, nature, schedules=delays), wanted, look)
-        path = results.with_name(f"{results.stem}{own}.png")
-    path, figure = output or path, axes.flat[0].figure
+    path = output or results.with_name(f"{results.stem}{own}.png")
     save(figure, path, dpi)
     files = str(path)
     if caption is not None:
         with whole(caption) as new:
             new.write_text(f"{figure.get_label()}\n", encoding="utf-8")
         files += f" and {caption}"
-    say("; ".join(filter(None, (f"wrote {files}", left))))
-
-
-def _questions(scenario: Path, look: dict[str, Any]) -> tuple[Any, str]:
-    """The axes of the questions of a scenario at its shortest horizon, by schedule, and its name."""
-    from onlinecal.report.late_plot import plot_questions, question_bars
-    from onlinecal.scenario import load
-
-    loaded = load(scenario)
-    horizon = min(cell.horizon for cell in loaded.cells)
-    schedules = list(dict.fromkeys(cell.schedule for cell in loaded.cells))
-    bars = [question_bars(schedule, horizon, loaded.scenario.seed) for schedule in schedules]
-    return plot_questions(
-        bars, title=loaded.scenario.title or loaded.scenario.name, **look
-    ), loaded.scenario.name
+    hint = f"--{kind} is now --kind {kind}" if flags.get(kind) else ""
+    say("; ".join(filter(None, (f"wrote {files}", left, hint))))
 
 
 def report(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import tomllib
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ from onlinecal.core.errors import LIST, UnknownName, meant
 from onlinecal.core.guarantee import Guarantee, tightest
 from onlinecal.core.modules import locate
 from onlinecal.core.strategy import FACTS, parameters
+from onlinecal.core.writing import scenarios
 from onlinecal.decisions.responses import RESPONSES
 from onlinecal.decisions.tasks import TASKS
 from onlinecal.forecasters import FORECASTERS
@@ -39,7 +41,16 @@ COMPARED_AT = 10**6
 
 
 def rows(kind: str = "") -> list[dict[str, str]]:
-    """Kind, name, summary and source of truth (guarantees, or a measure's citation) of all entries, or of one kind."""
+    """Kind, name, summary and source of truth (guarantees, or a measure's citation) of all entries, or of one kind.
+
+    Scenarios and rates are kinds too, which are listed when asked for.
+    """
+    kind = kind and meant("kind", kind, (*KINDS, "rates", "scenarios"))
+    if kind == "rates":
+        return rates()
+    if kind == "scenarios":
+        files = ((name, tomllib.loads(file.read_text("utf-8"))) for name, file in scenarios().items())
+        return [{"kind": kind, "name": n, "summary": str(said["title"]), "known": ""} for n, said in files]
     return [
         {
             "kind": k, "name": name, "summary": _documentation(thing).partition("\n")[0],
@@ -49,6 +60,11 @@ def rows(kind: str = "") -> list[dict[str, str]]:
         if kind in ("", k)
         for name, thing in things.items()
     ]  # fmt: skip
+
+
+def names(kind: str | None = None) -> list[str]:
+    """The names of a kind, or each name once."""
+    return list(dict.fromkeys(name for k, things in KINDS.items() if kind in (None, k) for name in things))
 
 
 def rates() -> list[dict[str, str]]:

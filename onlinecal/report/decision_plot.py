@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, cast
+from typing import Any, Literal, Unpack, cast
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from onlinecal.core.arrays import Bools, Floats
@@ -16,10 +16,9 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice, number
 from onlinecal.forecasts.regression import isotonic
 from onlinecal.forecasts.thresholds import worst_threshold
-from onlinecal.growth.words import literal
+from onlinecal.report.facets import Look, facets, lines_of, stacked
 from onlinecal.report.gammas import Gammas, gammas_of, of_gammas, spans
-from onlinecal.report.panels import Picture, Place, mark, pictured
-from onlinecal.report.style import GREY, entry, paper, thinned, ticks
+from onlinecal.report.style import GREY, look, thinned, ticks
 
 Against = Literal["levels", "monotone"]
 #: what is less is rounding
@@ -90,10 +89,31 @@ def _lost(t: Floats, low: Floats, high: Floats, mass: Floats, mean: Floats, side
     return total
 
 
-@pictured
-def plot_decision(
+DECISION = (
+    "To act above t brings 1 − t if the event occurs and −t if not, divided by max(t, 1 − t). Up: how much more each "
+    "decision would have brought with a better threshold, or the mean outcome of each level. Dark: by acting in vain;"
+    " light: by not acting. Point: the worst threshold, not tested against chance."
+)
+
+
+def decision_table(
     p: Gammas | ArrayLike, y: ArrayLike | None = None, *, against: Against = "monotone"
-) -> Picture:
+) -> pd.DataFrame:
+    """The regret of acting at each threshold, by label; parameters as in `plot_decision`."""
+    several = gammas_of("decision", p, y)
+    return stacked(
+        {"label": label, **part}
+        for label, gamma in several.items() for part in decisions_of(gamma, against=against)[0]
+    )  # fmt: skip
+
+
+def plot_decision(
+    p: Gammas | ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    against: Against = "monotone",
+    **look: Unpack[Look],
+) -> Figure:
     """The regret of acting when the prediction is above a threshold, for each threshold, with the worst one named.
 
     Parameters
@@ -104,42 +124,25 @@ def plot_decision(
         The alternative: the best monotone recalibration, which is the best other threshold, as in `onlinecal measure`.
         Or the mean outcome of each level: the swap regret of the threshold, with V-CDL as its supremum. That is noise
         where levels have few samples.
-
-    Returns
-    -------
-    Axes, or (n,) array of Axes
-        An array where a mapping is given.
+    **look
+        See `Look`.
 
     Examples
     --------
-    >>> ax = plot_decision([0.45] * 40, [0, 1, 1, 1] * 10)
-    >>> ax.get_title()
-    'act when p > 0.45: you lose 0.545 per decision;\\npredictions of 0.45 (1 of all) are too low by 0.3'
+    >>> " ".join(plot_decision([0.45] * 40, [0, 1, 1, 1] * 10).axes[0].get_title().split())
+    'act when p > 0.45: you lose 0.545 per decision; predictions of 0.45 (1 of all) are too low by 0.3'
     """
-    several = gammas_of("decision", p, y)
-    found = {label: decisions_of(gamma, against=against) for label, gamma in several.items()}
-    instead = {
-        "levels": "the mean outcome of each prediction in its place; the largest is V-CDL.",
-        "monotone": "the best monotone recalibration in its place, which is the best other threshold.",
+    found = {
+        label: decisions_of(gamma, against=against) for label, gamma in gammas_of("decision", p, y).items()
     }
-    caption = (
-        "To act when the prediction is above t brings 1 − t if the event occurs and −t if not, divided by "
-        "max(t, 1 − t); not to act brings nothing. Vertical axis: how much more each decision would have brought on "
-        f"average with {instead[against]} Dark: by acting in vain; light: by not acting. Point: the worst threshold, "
-        "not tested against chance; without a point no threshold loses anything."
-    )
     return of_gammas(
-        p, {label: parts for label, (parts, _) in found.items()}, [said for _, said in found.values()], caption,
-        x="threshold", y="regret", marks=DECISIONS, after=_draw_decisions,
-        labels=("threshold t", "regret for each decision"), aspect=0.72,
+        {label: parts for label, (parts, _) in found.items()}, [said for _, said in found.values()], DECISION,
+        _draw_decisions, labels=("threshold t", "regret for each decision"), panel=(3.3, 2.9), **look,
     )  # fmt: skip
 
 
-DECISIONS = {"worst": [mark("points", 1, marker="o", markersize=5.5, zorder=3.1, clip_on=False)]}
-
-
-def _draw_decisions(axis: Axes, rows: pd.DataFrame, _: Place) -> None:
-    every, blue = rows[rows["mark"] == "regret"], paper(axis).colours[0]
+def _draw_decisions(axis: Any, rows: pd.DataFrame) -> None:
+    every, blue = rows[rows["mark"] == "regret"], look(0)["color"]
     thresholds, regrets = every["threshold"].to_numpy(), every["regret"].to_numpy()
     t, regret = thinned(thresholds, regrets)
     acted = every["acted"].to_numpy()
@@ -147,9 +150,13 @@ def _draw_decisions(axis: Axes, rows: pd.DataFrame, _: Place) -> None:
     axis.fill_between(t, 0.0, acted, color=blue, alpha=0.55, linewidth=0)
     axis.fill_between(t, acted, regret, color=blue, alpha=0.2, linewidth=0)
     axis.plot(t, regret, color=blue, linewidth=1.2, zorder=2.0, solid_joinstyle="round")
-    top = float(rows["regret"].iloc[-1])
+    worst = rows.iloc[-1]
+    top = float(worst["regret"])
     if top >= _NOTHING:
-        axis.vlines(rows["threshold"].iloc[-1], 0.0, top, color=GREY, linewidth=0.8, zorder=1.0)
+        axis.vlines(worst["threshold"], 0.0, top, color=GREY, linewidth=0.8, zorder=1.0)
+        axis.plot(
+            worst["threshold"], top, "o", color=look(1)["color"], markersize=5.5, zorder=3.1, clip_on=False
+        )
     # Rare events, and almost certain ones, have nothing to lose at most thresholds.
     seen = thresholds[regrets >= max(0.02 * top, _NOTHING)]
     axis.set_xlim(*spans(seen)[0] if len(seen) else (0.0, 1.0))
@@ -203,14 +210,48 @@ def difference_of(first: ArrayLike, second: ArrayLike, y: ArrayLike, level: floa
     return {"mark": "difference", "threshold": t, "score": mean, "lower": mean - half, "upper": mean + half}
 
 
-@pictured
+MURPHY = (
+    "Elementary score at t: 1 − t for an event with a prediction that is not above t, t for another with one that is."
+    " Lower is better; lower at every t is better by every proper score. The Brier score is twice the area below."
+)
+DIFFERENCE = (
+    "Mean elementary score of the second forecast less that of the first; above 0 the first is better. Score: 1 − t "
+    "for an event with a prediction that is not above t, t for another with one that is. Band: an approximate "
+    "interval for the expected difference, point by point (Student's t, four samples added)."
+)
+
+
+def murphy_table(
+    p: Gammas | ArrayLike | Mapping[str, ArrayLike],
+    y: ArrayLike | None = None,
+    *,
+    difference: bool = False,
+    band: float = 0.95,
+) -> pd.DataFrame:
+    """Elementary scores at thresholds, or their difference; parameters as in `plot_murphy`."""
+    level = number("murphy", "band", band, 0.0, 1.0)
+    if not difference:
+        return stacked(murphy_of(gammas_of("murphy", p, y)))
+    if not (isinstance(p, Mapping) and y is not None and len(p) == 2):
+        many = len(p) if isinstance(p, Mapping) and p else 1
+        raise InvalidParameter(
+            f"murphy: a difference of {many} forecasts{'' if y is not None else ' without y'}; expected two in a "
+            "mapping, and the outcomes y that they share"
+        )
+    (one, first), (other, second) = cast(Mapping[str, Any], p).items()
+    return stacked([
+        difference_of(first, second, y, level) | {"place": 0, "forecaster": f"{other} less {one}", "level": level}
+    ])  # fmt: skip
+
+
 def plot_murphy(
     p: Gammas | ArrayLike | Mapping[str, ArrayLike],
     y: ArrayLike | None = None,
     *,
     difference: bool = False,
     band: float = 0.95,
-) -> Picture:
+    **look: Unpack[Look],
+) -> Figure:
     """The mean elementary score at each threshold, or how two forecasts differ in it.
 
     The elementary score at t is 1 − t where the event occurs and the prediction is not above t. It is t where the event
@@ -229,62 +270,33 @@ def plot_murphy(
         Of two forecasts of the same y: the score of the second less that of the first, with an interval.
     band : float, default 0.95
         Of that interval, point by point; approximate.
-
-    Returns
-    -------
-    Axes
+    **look
+        See `Look`.
 
     Examples
     --------
-    >>> ax = plot_murphy({"first": [0.2, 0.7], "second": [0.4, 0.4]}, [0, 1])
-    >>> ax.get_xlabel()
+    >>> plot_murphy({"first": [0.2, 0.7], "second": [0.4, 0.4]}, [0, 1]).axes[0].get_xlabel()
     'threshold t'
     """
-    level = number("murphy", "band", band, 0.0, 1.0)
-    score = "1 − t for an event with a prediction that is not above t and t for another with one that is"
-    if difference:
-        if not (isinstance(p, Mapping) and y is not None and len(p) == 2):
-            many = len(p) if isinstance(p, Mapping) and p else 1
-            raise InvalidParameter(
-                f"murphy: a difference of {many} forecasts{'' if y is not None else ' without y'}; expected two in a "
-                "mapping, and the outcomes y that they share"
-            )
-        (one, first), (other, second) = cast(Mapping[str, Any], p).items()
-        parts, names = [difference_of(first, second, y, level) | {"place": 0}], {}
-        caption = (
-            f"Line: the mean elementary score of “{other}” less that of “{one}”: above 0 the latter is better. Score: "
-            f"{score}. Band: an approximate {level:.0%} interval for the expected difference, point by point "
-            f"(Student's t with four added to the {len(np.asarray(y)):,})."
-        )
-    else:
-        several = gammas_of("murphy", p, y)
-        parts = murphy_of(several)
-        names = {label: i for i, label in enumerate(several)} if len(several) > 1 else {}
-        caption = (
-            f"Vertical axis: the mean elementary score, {score}. Lower is better; a forecast that is lower at every t "
-            "is better by every proper score. The Brier score is twice the area below."
-        )
-    return of_gammas(
-        None, {"": parts}, [""], caption, x="threshold", y="score", marks=MURPHY, after=_draw_murphy, names=names,
-        look={"markersize": 4, "linewidth": 1.5}, aspect=0.72,
+    table = murphy_table(p, y, difference=difference, band=band)
+    names = dict(zip(table["forecaster"], table["place"], strict=True))
+    return facets(
+        table, _draw_murphy, DIFFERENCE if difference else MURPHY, heading=lambda *_: "", panel=(3.8, 3.0),
         labels=("threshold t", "difference of elementary scores" if difference else "mean elementary score"),
+        facts=f"{next(iter(names))} · band of {band:.0%}" if difference else "",
+        legend=lambda: lines_of(names) if len(names) > 1 else [], **look,
     )  # fmt: skip
 
 
-MURPHY = {"difference": [mark("band", alpha=0.2), mark("line", linewidth=1.3, marker="")]}
-
-
-def _draw_murphy(axis: Axes, rows: pd.DataFrame, place: Place) -> None:
-    here, several = paper(axis), rows["place"].nunique() > 1
-    for at, mine in rows[rows["mark"] == "score"].groupby("place"):
-        look = here.style(int(at))
-        axis.plot(
-            *thinned(mine["threshold"].to_numpy(), mine["score"].to_numpy()), color=look.colour, linestyle=look.dashes,
-            markersize=4, marker=look.marker if several else "", markevery=0.1, linewidth=1.3,
-            label=entry(literal(mine["forecaster"].iloc[0]), 40) or "_",
-        )  # fmt: skip
-    if several and not place.new:
-        axis.legend(fontsize=8, frameon=False)
+def _draw_murphy(axis: Any, rows: pd.DataFrame) -> None:
+    several = rows["place"].nunique() > 1
+    for place, mine in rows.groupby("place"):
+        own = look(int(place)) | ({"markevery": 0.1} if several else {"marker": ""})
+        axis.plot(*thinned(mine["threshold"].to_numpy(), mine["score"].to_numpy()), **own)
+        if mine["mark"].iloc[0] == "difference":
+            axis.fill_between(
+                mine["threshold"], mine["lower"], mine["upper"], color=own["color"], alpha=0.2, linewidth=0
+            )
     if rows["mark"].iloc[0] == "score":
         axis.set_ylim(0.0, 1.08 * max(float(rows["score"].max()), 1e-9))
     else:

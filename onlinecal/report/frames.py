@@ -10,11 +10,11 @@ import pandas as pd
 
 from onlinecal.core.arrays import Bools, Ints
 from onlinecal.core.columns import Column
-from onlinecal.core.words import ends
+from onlinecal.core.words import counted, ends
 from onlinecal.growth.rates import best_known
 from onlinecal.growth.words import literal, power
 from onlinecal.measures import MEASURES
-from onlinecal.report.panels import by_pair, stacked
+from onlinecal.report.facets import stacked
 from onlinecal.study.curves import Curve
 
 Part = dict[str, Any]
@@ -23,9 +23,35 @@ Part = dict[str, Any]
 BAND = (5.0, 95.0)
 #: the values of a row by default
 EMPTY: Part = {
-    "T": np.nan, "total": np.nan, "lower": np.nan, "upper": np.nan, "label": "", "against": "", "exponent": np.nan,
-    "cut": False,
-}  # fmt: skip
+    "T": np.nan,
+    "total": np.nan,
+    "lower": np.nan,
+    "upper": np.nan,
+    "label": "",
+    "exponent": np.nan,
+}
+
+
+def by_pair(curves: Sequence[Any]) -> dict[tuple[str, str], list[Any]]:
+    """(nature, measure) → its curves."""
+    found: dict[tuple[str, str], list[Any]] = {}
+    for curve in curves:
+        found.setdefault((curve.nature, curve.measure), []).append(curve)
+    return found
+
+
+def facts(curves: Sequence[Curve]) -> str:
+    """Runs and T of curves, and what is left out, for the line of a title."""
+    times = [t for curve in curves for t in (curve.rounds[0], curve.rounds[-1])]
+    low, high, fresh = min(times), max(times), any(curve.fresh for curve in curves)
+    of = "" if fresh or low == high else " of one game"
+    open = max((int(curve.open[-1]) for curve in curves if curve.open is not None), default=0)
+    return " · ".join([
+        counted({curve.totals.shape[1] for curve in curves}),
+        f"T = {low:,}" + f" … {high:,}" * bool(low < high) + of,
+        *["recorded outcomes, the same in all runs"] * all(curve.recorded for curve in curves),
+        *[f"without up to {open:,} open questions"] * bool(open),
+    ])  # fmt: skip
 
 
 def symbol(column: Column) -> str:
@@ -56,7 +82,7 @@ def curve_parts(curves: Sequence[Curve], *, exponents: bool = True, known: bool 
         here = [
             {"forecaster": c.forecaster, "place": styles[c.forecaster]} | part
             for c in mine
-            for part in _curve(c, exponents=exponents, negative=negative)
+            for part in _curve(c, exponents, negative=negative)
         ]
         means = [part for part in here if part["mark"] == "mean"]
         if known and not negative:
@@ -90,7 +116,7 @@ def places(curves: Sequence[Curve]) -> dict[str, int]:
     return found
 
 
-def _curve(curve: Curve, *, exponents: bool, negative: bool) -> Iterator[Part]:
+def _curve(curve: Curve, exponents: bool, *, negative: bool) -> Iterator[Part]:
     """The mean and what belongs to it; in words the points that have no place on the axis."""
     mean = curve.mean
     shown = np.isfinite(mean) & (negative | (mean > 0))
@@ -99,14 +125,12 @@ def _curve(curve: Curve, *, exponents: bool, negative: bool) -> Iterator[Part]:
         yield {"mark": "absent", "label": f"{literal(curve.forecaster)}: {reasons}"}
         return
     growth = curve.exponent() if exponents else None
-    slope = growth if growth is not None and growth.clear else None
     notes = "; ".join(filter(None, ("" if growth is None else power(growth), reasons)))
     band = np.full((2, len(mean)), np.nan)
     band[:, shown] = np.percentile(curve.totals[shown], BAND, axis=1)
     yield {
         "mark": "mean", "T": curve.rounds, "total": np.where(shown, mean, np.nan), "lower": band[0], "upper": band[1],
-        "label": notes, "exponent": np.nan if slope is None else slope.value,
-        "cut": growth is not None and growth.cut,
+        "label": notes, "exponent": growth.value if growth is not None and growth.clear else np.nan,
     }  # fmt: skip
     for kind, beyond in (("up", mean == np.inf), ("down", ~shown & (mean == 0))):
         if beyond.any():
@@ -198,20 +222,5 @@ def _bounds(curve: Curve, first: float, start: float) -> Iterator[Part]:
         # The label of what a nature forces names the forecasters; a forecaster's own bound has the colour of its curve.
         label = f"{mean}{relation} {formula}" + ("" if upper else f" ({against})")
         yield {"mark": "bound" if exact else "rate", "T": x, "total": y, "label": label} | (
-            {"against": against} if upper else {"against": "", "forecaster": "", "place": -1}
+            {} if upper else {"forecaster": "", "place": -1}
         )
-
-
-def games(curves: Sequence[Curve]) -> str:
-    """The meaning of T; where curves differ in that, with their natures, or pairs within a nature."""
-    kinds: dict[str, list[Curve]] = {}
-    for curve in curves:
-        own = "a game each, on the same recorded rounds" if curve.recorded else "a fresh game each"
-        alone = "the end of one game" if len(curve.rounds) == 1 else "rounds of one game"
-        kinds.setdefault(own if curve.fresh else alone, []).append(curve)
-    parts = []
-    for kind, mine in kinds.items():
-        others = {c.nature for each, some in kinds.items() if each != kind for c in some}
-        names = (f"{c.forecaster} against {c.nature}" if c.nature in others else c.nature for c in mine)
-        parts.append(f"{kind} ({', '.join(dict.fromkeys(names))})" if len(kinds) > 1 else kind)
-    return f"T: {'; '.join(parts)}."

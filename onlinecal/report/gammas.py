@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.table import Evaluation
-from onlinecal.report.panels import Picture, stacked
+from onlinecal.report.facets import facets, stacked
 
 #: Γ, or what `evaluate` made of it
 Known = JointDistribution | Evaluation
-#: or several by their headings; of samples a pair (p, y)
-Gammas = Known | Mapping[str, Known | tuple[ArrayLike, ArrayLike]]
+#: or several by their headings, or by forecaster and nature (None: not kept); of samples a pair (p, y)
+Gammas = Known | Mapping[Any, Known | tuple[ArrayLike, ArrayLike] | None]
 #: levels that are drawn one by one
 MOST = 200
 #: ends of axes, from 0, or to 1
 NICE = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
-def gammas_of(where: str, p: Any, y: ArrayLike | None) -> dict[str, JointDistribution]:
+def gammas_of(where: str, p: Any, y: ArrayLike | None) -> dict[Any, Any]:
     """Label → Γ, of samples, of a Γ, of an `Evaluation`, or of several by label, which may have y in common."""
     if isinstance(p, Mapping):
         if not p:
             raise InvalidParameter(f"{where}: nothing to draw; expected at least one JointDistribution")
         pairs = {label: y is None and isinstance(one, tuple) and len(one) == 2 for label, one in p.items()}
-        return {label: _gamma(where, *(one if pairs[label] else (one, y))) for label, one in p.items()}
+        return {
+            label: None if one is None else _gamma(where, *(one if pairs[label] else (one, y)))
+            for label, one in p.items()
+        }
     return {"": _gamma(where, p, y)}
 
 
@@ -46,19 +50,33 @@ def _gamma(where: str, one: Any, y: ArrayLike | None) -> JointDistribution:
 
 
 def of_gammas(
-    p: Any,
-    parts: Mapping[str, Iterable[Mapping[str, Any]]],
+    parts: Mapping[Any, Iterable[Mapping[str, Any]]],
     headings: Iterable[str],
-    caption: str,
+    words: str,
+    draw: Callable[..., None],
     **options: Any,
-) -> Picture:
-    """A picture with a panel for each label, of the parts of its table."""
-    heads = {label: f"{label}\n{text}".strip() for label, text in zip(parts, headings, strict=True)}
-    return Picture(
-        table=stacked({"label": label, **part} for label, some in parts.items() for part in some), caption=caption,
-        column="label", heading=lambda _, label: heads[label], single=not isinstance(p, Mapping),
-        widest=60.0, most=3, **{"low": 2.0} | options,
+) -> Figure:
+    """A panel for each label, of the parts of its table; labels that are pairs make a grid, forecasters down."""
+    places = {label: label if isinstance(label, tuple) else ("", label) for label in parts}
+    table = stacked(
+        {"row": places[label][0], "column": places[label][1], **part}
+        for label, some in parts.items()
+        for part in some
+    )
+    heads = {
+        (row, column): "\n".join(filter(None, (row, f"against {column}" if row else column, text)))
+        for (row, column), text in zip(places.values(), headings, strict=True)
+    }
+    grid = {"most": 6, "panel": (2.5, 2.9)} if any(row for row, _ in heads) else {}
+    return facets(
+        table, draw, words, row="row", column="column", **{"share": False} | options | grid,
+        heading=lambda row, column: heads.get((row, column), f"{row}\nagainst {column}"),
     )  # fmt: skip
+
+
+def each_of(found: Mapping[Any, JointDistribution | None], make: Callable[[Any], Any]) -> dict[Any, Any]:
+    """What is made of each Γ; None where it is not kept."""
+    return {label: None if gamma is None else make(gamma) for label, gamma in found.items()}
 
 
 def spans(*values: Floats) -> list[tuple[float, float]]:

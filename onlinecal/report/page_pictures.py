@@ -1,12 +1,12 @@
-"""The pictures on the pages of a study and of a log, in colours for light and dark pages."""
+"""The pictures on the pages of a study and of a log."""
 
 from __future__ import annotations
 
 import base64
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
 from onlinecal.forecasts.table import Evaluation
 from onlinecal.study.curves import Study, runs_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: the most pictures; forecasters of a picture of curves; lines of all of them
 MOST, FORECASTERS, LINES = 24, 12, 240
@@ -86,11 +89,11 @@ def gallery(study: Study, shown: Columns, grown: Columns, progress: Progress) ->
             some, chosen = few(study, group, shown[0], kind.forecasters(study))
             if (given := kind.given(some, shown, grown, found.left)) is None:
                 continue
-            picture = getattr(plots, name).picture(*given[0], **given[1])
-            # Four diagrams are two lines of two.
-            svg = drawing(picture, 6.5 if picture.column == "label" and len(picture.keys[0]) == 4 else None)
+            figure = getattr(plots, name)(*given[0], **given[1], caption=False)
             title = kind.title.format(nature=group[0], **{k: "".join(v) for k, v in names.items()})
-            found.others.append(Picture(title, picture.caption + chosen, svg, name != "slopes"))
+            found.others.append(
+                Picture(title, figure.get_label() + chosen, drawing(figure), name != "slopes")
+            )
             progress.advance(1)
         if len(natures) > kind.natures and len(found.others) > before:
             found.left.append(
@@ -101,22 +104,20 @@ def gallery(study: Study, shown: Columns, grown: Columns, progress: Progress) ->
 
 
 def _curves(study: Study, shown: Sequence[str], room: int, found: Gallery, progress: Progress) -> None:
-    """Each measure against each nature, and the sentences that all their captions share."""
-    from onlinecal.report.curve_plot import plot_curves, sentences
+    """Each measure against each nature, and the caption of all."""
+    from onlinecal.report.curve_plot import CURVES, plot_curves
 
     pairs = [(nature, measure) for nature in study.natures for measure in shown]
     most = min(room, max(4, LINES // min(len(study.forecasters), FORECASTERS)))
-    drawn, fewer = [], 0
+    fewer = 0
     for nature, measure in pairs[:most]:
         progress.describe(f"{measure} against {nature}")
         every = [cell for cell in study.cells if cell.nature == nature and measure in cell.totals]
         many = len({cell.forecaster for cell in every})
         fewer = max(fewer, many if many > FORECASTERS else 0)
         if curves := few(study, [nature], measure, FORECASTERS)[0].curves([measure]):
-            # The page has the heading above.
-            picture = replace(plot_curves.picture(curves), heading=lambda *_: "", widest=5.2)
-            svg = drawing(picture, 5.2)
-            drawn.append((f"{measure} against {nature}", sentences(curves, picture.table), svg))
+            svg = drawing(plot_curves(curves, caption=False, width=5.2))
+            found.curves.append(Picture(f"{measure} against {nature}", "", svg))
         progress.advance(1)
     if len(pairs) > most:
         found.left.append(
@@ -128,10 +129,7 @@ def _curves(study: Study, shown: Sequence[str], room: int, found: Gallery, progr
         )
     if len(pairs) > most or fewer:
         found.left.append("`onlinecal plot RESULTS` draws them with --measure, --nature and --forecaster.")
-    common = [each for each in drawn[0][1] if all(each in said for _, said, _ in drawn)] if drawn else []
-    found.shared = " ".join(common)
-    for title, said, svg in drawn:
-        found.curves.append(Picture(title, " ".join(each for each in said if each not in common), svg))
+    found.shared = CURVES if found.curves else ""
 
 
 # ---------------------------------------------------------------- all else
@@ -139,17 +137,17 @@ def _curves(study: Study, shown: Sequence[str], room: int, found: Gallery, progr
 
 def _reliability(some: Study, shown: Columns, grown: Columns, left: list[str]) -> Given | None:
     """Γ of each forecaster, of all runs where these are few, where it is kept."""
-    from onlinecal.report.pictures import gammas
+    from onlinecal.report.pictures import study_gammas
 
     try:
-        levels, missing = gammas(some, run=None if max(runs_of(some.cells)) <= TOGETHER else 0)
-    except InvalidParameter as error:  # no level sets at all
-        levels, missing = {}, [str(error)]
-    said = "Reliability diagrams are left out where the level sets of a game are not kept."
-    left += [said] * (bool(missing) and said not in left)
-    many = max((len(gamma.predictions) for gamma in levels.values()), default=0)
+        levels = study_gammas(some, run=None if max(runs_of(some.cells)) <= TOGETHER else 0)
+    except InvalidParameter:  # no level sets at all
+        said = "Reliability diagrams are left out where no level sets of a game are kept."
+        left += [said] * (said not in left)
+        return None
+    many = max(len(gamma.predictions) for gamma in levels.values() if gamma is not None)
     # In a game predictions depend on outcomes, and the band is for predictions that were fixed before.
-    return ((levels,), {"bins": BINS if many > LEVELS else None, "band": None}) if levels else None
+    return (levels,), {"bins": BINS if many > LEVELS else None, "band": None}
 
 
 def _tasks(study: Study) -> int:
@@ -233,8 +231,8 @@ def of_columns(found: Mapping[str, Evaluation]) -> list[Picture]:
 def _of_log(plot: str, title: str, found: Any, **options: Any) -> Picture:
     from onlinecal.report import plots
 
-    picture = getattr(plots, plot).picture(found, **options)
-    return Picture(title, picture.caption, drawing(picture))
+    figure = getattr(plots, plot)(found, caption=False, **options)
+    return Picture(title, figure.get_label(), drawing(figure))
 
 
 def few(study: Study, natures: Sequence[str], measure: str, most: int) -> tuple[Study, str]:
@@ -253,23 +251,14 @@ def few(study: Study, natures: Sequence[str], measure: str, most: int) -> tuple[
     return some.only([some.forecasters[i] for i in sorted(order)]), chosen
 
 
-def drawing(picture: Any, width: float | None = None) -> str:
-    """A picture as SVG; its colours follow the page. The same picture gives the same text.
+def drawing(figure: Figure) -> str:
+    """A figure as SVG, without what a page does not need."""
+    from onlinecal.report.style import written
 
-    It is drawn for a dark page, where matplotlib leaves out no colour because it is the default.
-    """
-    from onlinecal.report.style import PAIRS, written
-
-    figure = np.ravel(picture.draw(None, "", True, width, None, False))[0].figure
     svg = written(figure, "svg").decode()
     for what, small in _SMALLER:
         svg = re.sub(what, small, svg)
-    svg = re.sub("<[^<>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), svg)
-    light, dark = ("".join(f"--c{i}:{pair[k]};" for i, pair in enumerate(PAIRS)) for k in (0, 1))
-    for i, (_, bright) in enumerate(PAIRS):
-        svg = re.sub(f"{bright}\\b", f"var(--c{i})", svg, flags=re.IGNORECASE)
-    at_dark = f"@media screen and (prefers-color-scheme:dark){{svg{{{dark}}}}}"
-    return svg.replace("</style>", f"svg{{{light}}}{at_dark}</style>", 1)
+    return re.sub("<[^<>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), svg)
 
 
 #: patterns of SVG text that a page does without, and their replacements

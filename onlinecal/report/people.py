@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+from matplotlib.figure import Figure
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.words import counted, ends, number_of
+from onlinecal.core.words import counted, number_of
 from onlinecal.growth.words import literal
-from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
-from onlinecal.report.style import GREY, log_ticks, plain
+from onlinecal.report.facets import Look, by_mark, facets, need_study, stacked
+from onlinecal.report.style import GREY, ink, log_ticks, look, ticks
 from onlinecal.study.curves import Study, open_at_the_end
 from onlinecal.study.played import Played
 
@@ -121,8 +120,13 @@ def _questions(one: Any) -> Any:
     return int(seen) if seen.is_integer() else seen
 
 
-def people_table(drawn: Sequence[PeopleRow]) -> pd.DataFrame:
-    """Three panels of each row: "growth" against T, the "bound" at the end, and "shares" for each question."""
+def people_table(study: Study) -> pd.DataFrame:
+    """Three panels of each pair: "growth" against T, the "bound" at the end, and "shares" for each question."""
+    return panels_of(people_rows(need_study("people", study)))
+
+
+def panels_of(drawn: Sequence[PeopleRow]) -> pd.DataFrame:
+    """The table of `people_table`."""
     across, up = _spans(drawn)
     most, parts = _most(drawn), list[dict[str, Any]]()
     for i, row in enumerate(drawn):
@@ -149,58 +153,36 @@ def people_table(drawn: Sequence[PeopleRow]) -> pd.DataFrame:
     return stacked(parts)
 
 
-def _many(rows: pd.DataFrame) -> str:
-    return f"{rows['mark'].iloc[0]} ({len(rows)})"
+_PEOPLE: dict[str, tuple[int | None, dict[str, Any]]] = {
+    "best": (0, {"alpha": 0.22, "linewidth": 0.6}), "other": (1, {"alpha": 0.22, "linewidth": 0.6}),
+    "median": (None, {"linewidth": 2.0}), "tenth": (None, {"linewidth": 1.0, "linestyle": (0, (5, 2))}),
+    "ninetieth": (None, {"linewidth": 1.0, "linestyle": (0, (5, 2))}),
+}  # fmt: skip
+PEOPLE = (
+    "Means over the runs, over questions with a known outcome. Left: swap regret of each decision maker, thin; median "
+    "thick, 10th and 90th percentile dashed. Middle: swap regret against CDL, which no best response exceeds; values "
+    "below an axis are on its edge. Right: share of decision makers with at most this for each question. Named: the "
+    "largest."
+)
 
 
-_EDGE: dict[str, Any] = {"linewidth": 1.0, "linestyle": (0, (5, 2))}
-_POINT: dict[str, Any] = {"markersize": 3.5, "clip_on": False, "label": _many}
-PEOPLE = {
-    "best": [mark("line", 0, alpha=0.22, linewidth=0.6)],
-    "other": [mark("line", 1, alpha=0.22, linewidth=0.6)],
-    "median": [mark("line", "ink", linewidth=2.0, label="median")],
-    "tenth": [mark("line", "ink", label=f"{SHARES[0]:.0f}th and {SHARES[2]:.0f}th percentile", **_EDGE)],
-    "ninetieth": [mark("line", "ink", **_EDGE)],
-    "best response": [mark("points", 0, marker="o", alpha=0.6, **_POINT)],
-    "another response": [mark("points", 1, marker="s", markerfacecolor="none", **_POINT)],
-    "diagonal": [mark("line", GREY, linewidth=1.0, zorder=1.0, label="swap regret = CDL")],
-    "CDL": [mark("steps", GREY, linewidth=1.5, label="CDL")],
-    "swap regret": [mark("steps", "ink", linewidth=1.5, label="swap regret")],
-}
-
-
-@pictured
-def plot_people(study: Study) -> Picture:
+def plot_people(study: Study, **look: Unpack[Look]) -> Figure:
     """The swap regret of each decision maker: as it grows, beside its CDL, and for each question of its tenure.
 
     Parameters
     ----------
     study : Study
         With decision makers.
-
-    Returns
-    -------
-    (pairs, 3) array of Axes
-        Left, thin, the swap regret of each against T. Thick and dashed are the median and the 10th and 90th percentile
-        of those with a known outcome. Middle: swap regret against CDL at the end. Right: distributions of swap regret
-        and CDL for each question. Everything is a mean over the runs.
+    **look
+        See `Look`.
     """
-    drawn = people_rows(study)
+    drawn = people_rows(need_study("people", study))
+    table = panels_of(drawn)
     across, up = _spans(drawn)
     most, schedules = _most(drawn), {row.schedule[1] for row in drawn}
-    # The schedule of all stands in the caption, others in the headings.
+    # The schedule of all stands in the title line, others in the headings.
     schedule = schedules.pop() if len(schedules) == 1 else ""
-    unseen = {len(row.makers) - len(row.seen) for row in drawn}
-    caption = joined(
-        f"Schedule: {schedule}." * bool(schedule),
-        f"Means of {counted({row.runs for row in drawn})}; those of a schedule share its times. A decision "
-        "maker acts on the questions that are asked while it is there; its totals are over those whose outcome is "
-        f"known. Open at the end of a run, at most, and not in them: {ends({row.open for row in drawn})}; not drawn, "
-        f"as no outcome is known to them: {ends(unseen)}. Against T: thin, one decision maker each; percentiles of "
-        "those with a known outcome, which are others as people join; the vertical scale is each row's own. No best "
-        "response has more swap regret than the CDL of its questions (grey diagonal); another response may. Against "
-        "the CDL, values below an axis are drawn on its edge.",
-    )  # fmt: skip
+    unseen = max(len(row.makers) - len(row.seen) for row in drawn)
 
     def heading(i: Any, panel: str) -> str:
         row = drawn[int(i)]
@@ -210,18 +192,24 @@ def plot_people(study: Study) -> Picture:
             "shares": number_of(len(row.seen), "decision maker"),
         }[panel]
 
-    def after(axis: Axes, rows: pd.DataFrame, _: Place) -> None:
-        panel, row = rows["panel"].iloc[0], drawn[int(rows["row"].iloc[0])]
+    def draw(axis: Any, part: pd.DataFrame) -> None:
+        panel, row = part["panel"].iloc[0], drawn[int(part["row"].iloc[0])]
+        marks = by_mark(part)
         if panel == "growth":
-            _growth(axis, row)
+            _growth(axis, marks, row)
         elif panel == "bound":
-            _bound(axis, row, across, up)
+            _bound(axis, marks, row, across, up)
         else:
-            _shares(axis, row, most)
+            _shares(axis, marks, row, most)
 
-    return Picture(
-        table=people_table(drawn), caption=literal(caption), row="row", column="panel", marks=PEOPLE, after=after,
-        heading=heading, words="pairs × 3", narrow=3.2, low=1.5, shared="",
+    facts = [
+        counted({row.runs for row in drawn}), schedule,
+        *[f"up to {max(row.open for row in drawn):,} questions open at the end"] * any(row.open for row in drawn),
+        *[f"up to {unseen} without a known outcome are not drawn"] * bool(unseen),
+    ]  # fmt: skip
+    return facets(
+        table, draw, PEOPLE, row="row", column="panel", heading=heading, share=False, panel=(3.3, 2.9),
+        facts=" · ".join(filter(None, facts)), **look,
     )  # fmt: skip
 
 
@@ -242,47 +230,56 @@ def _spans(drawn: Sequence[PeopleRow]) -> tuple[tuple[float, float], tuple[float
     return (float(bounds.min(initial=most)) / 1.6, most), (least, most)
 
 
-def _growth(axis: Axes, row: PeopleRow) -> None:
+def _growth(axis: Any, marks: Mapping[str, pd.DataFrame], row: PeopleRow) -> None:
+    for kind, mine in marks.items():
+        place, own = _PEOPLE[kind]
+        colour = {"color": ink() if place is None else look(place)["color"]}
+        for _, line in mine.groupby("part", dropna=False):
+            axis.plot(line["x"], line["y"], **own, **colour)
     if (worst := row.worst()) is not None:
         _name(axis, row, worst, float(row.rounds[-1]), float(row.makers["swap"][worst]))
     top = float(np.nanmax(row.regret, initial=0.0))
-    axis.set_ylim(0.0, 1.08 * top if top > 0 else 1.0)
-    axis.set_xlim(0.0, float(row.rounds[-1]) * 1.01)
-    axis.xaxis.set_major_locator(MaxNLocator(5))
-    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
-    plain(axis, "T", "swap regret, total")
-    axis.legend(fontsize=7, frameon=False, loc="upper left")
+    axis.set(xlim=(0.0, float(row.rounds[-1]) * 1.01), ylim=(0.0, 1.08 * top if top > 0 else 1.0), xlabel="T",
+             ylabel="swap regret, total")  # fmt: skip
+    ticks(axis.xaxis, axis.yaxis)
 
 
-def _name(axis: Axes, row: PeopleRow, place: int, x: float, y: float) -> None:
+def _name(axis: Any, row: PeopleRow, place: int, x: float, y: float) -> None:
     """A name at the right edge, written to the left of its point."""
     axis.annotate(literal(row.makers["label"][place]), (x, y), (-3, 2), textcoords="offset points", ha="right",
                   va="bottom", fontsize=7)  # fmt: skip
 
 
-def _bound(axis: Axes, row: PeopleRow, across: tuple[float, float], up: tuple[float, float]) -> None:
-    axis.set(xscale="log", yscale="log", xlim=across, ylim=up)
-    plain(axis, "CDL of the questions of its tenure, total", "swap regret, total")
+def _bound(axis: Any, marks: Mapping[str, pd.DataFrame], row: PeopleRow, across: Any, up: Any) -> None:
+    looks: dict[str, dict[str, Any]] = {
+        "best response": {"marker": "o", "alpha": 0.6}, "another response": {"marker": "s", "markerfacecolor": "none"},
+    }  # fmt: skip
+    for place, (kind, own) in enumerate(looks.items()):
+        if kind in marks:
+            mine = marks[kind]
+            axis.plot(mine["x"], mine["y"], linestyle="none", color=look(place)["color"], markersize=3.5,
+                      clip_on=False, label=f"{kind} ({len(mine)})", **own)  # fmt: skip
+    axis.plot(across, across, color=GREY, linewidth=1.0, zorder=1.0, label="swap regret = CDL")
+    axis.set(xscale="log", yscale="log", xlim=across, ylim=up, xlabel="CDL of its questions, total",
+             ylabel="swap regret, total")  # fmt: skip
     log_ticks(axis.xaxis, axis.yaxis)
     if (worst := row.worst()) is not None:
         cdl, swap = row.makers.loc[worst, ["cdl", "swap"]].astype(float)
         _name(axis, row, worst, max(cdl, across[0]), max(swap, up[0]))
-    # The diagonal may pass below it.
-    axis.legend(
-        fontsize=7, loc="upper left", facecolor=axis.get_facecolor(), edgecolor="none", framealpha=0.8
-    )
+    axis.legend(loc="upper left", frameon=True, edgecolor="none", framealpha=0.8)
 
 
-def _shares(axis: Axes, row: PeopleRow, most: float) -> None:
-    axis.set(xlim=(0.0, 1.04 * most), ylim=(0.0, 1.02))
-    plain(axis, "for each question with a known outcome", "share of decision makers\nwith at most this")
+def _shares(axis: Any, marks: Mapping[str, pd.DataFrame], row: PeopleRow, most: float) -> None:
+    for kind, colour in (("CDL", GREY), ("swap regret", ink())):
+        axis.step(marks[kind]["x"], marks[kind]["y"], where="post", color=colour, label=kind)
+    axis.set(xlim=(0.0, 1.04 * most), ylim=(0.0, 1.02), xlabel="for each question with a known outcome",
+             ylabel="share with at most this")  # fmt: skip
     if (at := row.worst("swap_each")) is not None:
         one = row.makers.loc[at]
         rate = float(one["swap_each"])
         axis.annotate(
             f"{literal(one['label'])}: {rate:.3g}\nin {number_of(round(_questions(one), 1), 'question')}", (rate, 1.0),
             (0, -34), textcoords="offset points", ha="right" if rate > 0.5 * most else "left", va="top", fontsize=7,
-            bbox={"facecolor": axis.get_facecolor(), "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
             arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.6},
         )  # fmt: skip
-        axis.legend(fontsize=7, frameon=False, loc="lower right")
+        axis.legend(loc="lower right")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from onlinecal.core.errors import InvalidParameter
+from matplotlib.figure import Figure
+
+from onlinecal.core.errors import InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.words import counted
+from onlinecal.report import plots
 from onlinecal.study.curves import Study, columns_of, runs_of
 
 #: panels of Γ in one picture
@@ -17,119 +19,89 @@ MOST = 36
 CURVES = 1000
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """A picture of a study, by the options of the command."""
-
-    kind: str = "curves"
-    measure: tuple[str, ...] = ()
-    run: int | None = None
-    round: int | None = None
-    bins: int | None = None
-    linear: bool = False
-    against: str = ""
-    bars: str | None = None
-
-    def __post_init__(self) -> None:
-        kind, several = KINDS[self.kind], " and ".join(self.measure)
-        name = "a picture of curves" if self.kind == "curves" else f"--{kind.option or self.kind}"
-        for option in fields(self)[1:]:
-            if getattr(self, option.name) != option.default and option.name not in kind.takes:
-                draws = "draws no measures" if option.name == "measure" else f"has no use for --{option.name}"
-                of = ", ".join(f"--{k.option or kind}" for kind, k in KINDS.items() if option.name in k.takes)
-                raise InvalidParameter(f"{name} {draws}; expected no --{option.name}, which is of {of}")
-        if self.kind == "sweep" and not self.against:
-            raise InvalidParameter("a sweep against nothing; expected --against with a parameter, or T")
-        if self.kind == "regret" and len(self.measure) > 1:
-            raise InvalidParameter(f"{name} of {several}; expected one --measure")
-        if self.kind == "pareto" and len(self.measure) not in (0, 2):
-            raise InvalidParameter(f"{name} of {several}; expected two --measure")
-
-
-#: positional arguments and options of a picture, and the remark on what it leaves out
-Given = tuple[tuple[Any, ...], dict[str, Any], str]
-
-
 class Kind(NamedTuple):
-    """A picture of a study: what it is given, the options that it takes, and the most columns unasked."""
+    """The options that a picture takes, the most columns unasked, and whether it is drawn of curves, or of Γ."""
 
-    given: Callable[[Study, Wanted], Given]
     takes: tuple[str, ...] = ()
     most: int | None = None
-    #: the option that asks for it, where it has another name
-    option: str = ""
+    of: str = "study"
 
 
-def draw(study: Study, wanted: Wanted, look: Mapping[str, Any] = MappingProxyType({})) -> tuple[Any, str]:
-    """The axes of a picture in a new figure of this look, and a remark on omissions, or ""."""
-    from onlinecal.report import plots
-
-    given, options, said = KINDS[wanted.kind].given(study, wanted)
-    return getattr(plots, wanted.kind)(*given, **options, **{"title": study.title, **look}), said
-
-
-def _columns(study: Study, wanted: Wanted) -> tuple[list[str], str]:
-    """The columns that are drawn, and the remark on those that are not, where none were named."""
-    most = KINDS[wanted.kind].most
-    shown = [column.name for column in columns_of(study, wanted.measure or None, most)]
-    others = [name for name in study.measures if name not in shown]
-    said = most is not None and others and not wanted.measure
-    return shown, f"not drawn, --measure adds them: {', '.join(others)}" if said else ""
-
-
-def _curves(study: Study, wanted: Wanted) -> Given:
-    shown, left = _columns(study, wanted)
-    drawn = study.curves(shown)
-    if len(drawn) > CURVES:
-        raise InvalidParameter(
-            f"{len(drawn):,} curves; expected at most {CURVES:,}, chosen by --forecaster, --nature and --measure; "
-            "--exponents and --against draw many as one"
-        )
-    return (drawn,), {"scale": "linear" if wanted.linear else "log"} if wanted.kind == "runs" else {}, left
-
-
-def _of_columns(study: Study, wanted: Wanted) -> Given:
-    shown, left = _columns(study, wanted)
-    more: dict[str, Any] = {}
-    if wanted.kind == "sweep":
-        more = {"against": wanted.against, "bars": wanted.bars or "deviation"}
-    return (study, shown), more, left
-
-
-def _of_gammas(study: Study, wanted: Wanted) -> Given:
-    options: dict[str, Any] = {}
-    if wanted.kind == "regret" and wanted.measure:
-        options["measure"] = wanted.measure[0]
-    elif wanted.kind == "reliability":
-        # In a game predictions depend on outcomes, and the band is for predictions that were fixed before.
-        options |= {"bins": wanted.bins, "band": None}
-    found, left = gammas(study, wanted.round, wanted.run)
-    return (found,), options, f"not drawn, as Γ is not kept: {'; '.join(left)}" if left else ""
-
-
-_GAMMA = ("run", "round")
 KINDS: Mapping[str, Kind] = {
-    "curves": Kind(_curves, ("measure",), 4),
-    "exponents": Kind(_of_columns, ("measure",)),
-    "pareto": Kind(_of_columns, ("measure",), 2),
-    "sweep": Kind(_of_columns, ("measure", "against", "bars"), 8, "against"),
-    "delays": Kind(_of_columns, ("measure",), 2),
-    "people": Kind(lambda study, _: ((study,), {}, "")),
-    # Of a scenario, which the command reads.
-    "questions": Kind(lambda study, _: ((study,), {}, "")),
-    "reliability": Kind(_of_gammas, (*_GAMMA, "bins")),
-    "regret": Kind(_of_gammas, (*_GAMMA, "measure")),
-    "witness": Kind(_of_gammas, _GAMMA),
-    "tasks": Kind(lambda study, _: ((study,), {}, "")),
-    "runs": Kind(_curves, ("measure", "linear"), 4),
-    "slopes": Kind(_curves, ("measure",), 4),
+    "curves": Kind(("measure",), 4, "curves"),
+    "exponents": Kind(("measure",)),
+    "pareto": Kind(("measure",), 2),
+    "sweep": Kind(("measure", "against", "bars"), 8),
+    "delays": Kind(("measure",), 2),
+    "people": Kind(),
+    "reliability": Kind(("run", "round", "bins"), of="gammas"),
+    "regret": Kind(("run", "round", "measure"), of="gammas"),
+    "witness": Kind(("run", "round"), of="gammas"),
+    "tasks": Kind(),
+    "runs": Kind(("measure", "linear"), 4, "curves"),
+    "slopes": Kind(("measure",), 4, "curves"),
 }
 
 
-def gammas(
+def draw(
+    study: Study,
+    kind: str = "curves",
+    *,
+    measure: Sequence[str] = (),
+    look: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> tuple[Figure, str]:
+    """A picture of a study, and a remark on what is not drawn, or "".
+
+    Options are those that the picture takes (`KINDS`); those that are None are not given.
+    """
+    kind = meant("picture", kind, KINDS)
+    options = {name: value for name, value in options.items() if value is not None}
+    found, given = KINDS[kind], {"measure": measure} if measure else {}
+    for option in given | options:
+        if option not in found.takes:
+            of = ", ".join(name for name, other in KINDS.items() if option in other.takes)
+            raise InvalidParameter(f"--{option} with --kind {kind}; expected it with --kind {of}")
+    plot, style = getattr(plots, kind), {"title": study.title} | dict(look or {})
+    if found.of == "gammas":
+        if len(measure) > 1:
+            raise InvalidParameter(f"--kind {kind} of {' and '.join(measure)}; expected one --measure")
+        run = options.pop("run", None)
+        gammas = study_gammas(study, options.pop("round", None), run)
+        style["title"] += f" · {counted(runs_of(study.cells))} together" if run is None else f" · run {run}"
+        if kind == "reliability":
+            options["band"] = None  # in a game predictions depend on outcomes
+        return plot(gammas, **options, **({"measure": measure[0]} if measure else {}), **style), ""
+    if not found.takes:
+        return plot(study, **style), ""
+    if kind == "sweep" and "against" not in options:
+        raise InvalidParameter("--kind sweep against nothing; expected --against with a parameter, or T")
+    if kind == "pareto" and len(measure) not in (0, 2):
+        raise InvalidParameter(f"--kind pareto of {' and '.join(measure)}; expected two --measure")
+    shown = [column.name for column in columns_of(study, measure or None, found.most)]
+    others = [name for name in study.measures if name not in shown]
+    left = (
+        f"not drawn, --measure adds them: {', '.join(others)}"
+        if others and found.most and not measure
+        else ""
+    )
+    if found.of == "study":
+        return plot(study, shown, **options, **style), left
+    curves = study.curves(shown)
+    if len(curves) > CURVES:
+        raise InvalidParameter(
+            f"{len(curves):,} curves; expected at most {CURVES:,}, chosen by --forecaster, --nature and --measure; "
+            "--kind exponents and --kind sweep draw many as one"
+        )
+    if options.pop("linear", False):
+        options["scale"] = "linear"
+    return plot(curves, **options, **style), left
+
+
+def study_gammas(
     study: Study, round: int | None = None, run: int | None = None
-) -> tuple[dict[str, JointDistribution], list[str]]:
-    """Label → Γ of each pair in its longest game, of a run or of all together; and pairs without one."""
+) -> dict[tuple[str, str], JointDistribution | None]:
+    """(forecaster, nature with T) → Γ in the longest game, of a run or of all; None where it is not kept."""
     cells = sorted(study.cells, key=lambda cell: cell.horizon)
     longest = {(c.forecaster, c.nature): c for c in cells if round is None or round in c.rounds.tolist()}
     if not longest:
@@ -142,10 +114,11 @@ def gammas(
             f"{len(longest)} pairs of a forecaster and a nature; expected at most {MOST}, chosen by --forecaster and "
             "--nature"
         )
-    found, left = {}, []
+    found: dict[tuple[str, str], JointDistribution | None] = {}
     refused = ""
-    pairs = [(who, whom) for whom in study.natures for who in study.forecasters if (who, whom) in longest]
-    for who, whom in pairs:
+    for who, whom in (
+        (who, whom) for who in study.forecasters for whom in study.natures if (who, whom) in longest
+    ):
         cell = longest[who, whom]
         at = len(cell.rounds) - 1 if round is None else cell.rounds.tolist().index(round)
         (runs,) = runs_of([cell])
@@ -153,17 +126,15 @@ def gammas(
             raise InvalidParameter(f"run = {run} of {who} against {whom}; expected 0 to {runs - 1}")
         there = [cell.gamma(at, r) for r in (range(runs) if run is None else [run])]
         parts = [gamma for gamma in there if gamma is not None]
+        key = who, f"{whom}, T = {int(cell.rounds[at]):,}"
         if len(parts) < len(there):
+            found[key] = None
             refused = refused or (
-                f"Γ of {who} against {whom} at T = {cell.rounds[at]:,} is not kept in "
-                f'{len(there) - len(parts)} of {len(there)} runs; expected a study that was played with keep = "all", '
-                "or a run of which it is"
+                f"Γ of {who} against {whom} at T = {cell.rounds[at]:,} is not kept in {len(there) - len(parts)} of "
+                f'{len(there)} runs; expected a study that was played with keep = "all", or a run of which it is'
             )
-            left.append(f"{who} against {whom}")
-            continue
-        which = f", run {run}" if run is not None else f", {runs} runs together" if runs > 1 else ""
-        label = f"{who} against {whom}, T = {int(cell.rounds[at]):,}{which}"
-        found[label] = parts[0].merge(*parts[1:]) if len(parts) > 1 else parts[0]
-    if not found:
+        else:
+            found[key] = parts[0].merge(*parts[1:]) if len(parts) > 1 else parts[0]
+    if not any(found.values()):
         raise InvalidParameter(refused)
-    return found, left
+    return found

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 from numpy.typing import ArrayLike
 
@@ -19,9 +18,9 @@ from onlinecal.measures.smooth_ce import smooth_ce, smooth_ce_witness
 from onlinecal.measures.soft_binned import scdl, soft_rounding
 from onlinecal.measures.witnesses.distances import threshold_losses
 from onlinecal.measures.witnesses.tasks import WorstTask, kink_regrets
-from onlinecal.report.gammas import MOST, Gammas, gammas_of, of_gammas
-from onlinecal.report.panels import Picture, Place, mark, pictured
-from onlinecal.report.style import GREY, paper, plain, thinned
+from onlinecal.report.facets import Look, by_mark, stacked
+from onlinecal.report.gammas import MOST, Gammas, each_of, gammas_of, of_gammas
+from onlinecal.report.style import GREY, ink, look, thinned, ticks
 
 Name = Literal["cdl", "v_cdl", "scdl"]
 NAMES = {"cdl": "CDL", "v_cdl": "V-CDL", "scdl": "SCDL"}
@@ -60,22 +59,33 @@ def regrets_of(gamma: JointDistribution, measure: Name = "cdl") -> tuple[float, 
         ends = np.array([0.0, 0.5, 1.0])
         above = {"t": ends, "regret": value * np.maximum(ends, 1.0 - ends)}
     own = np.array(task.kinks, dtype=np.float64)
+    half = {"half": {"t": 0.5, "regret": value / 2}} if measure == "cdl" and value else {}
     return value, task, {
         "regret": {"t": np.repeat(t, 3)[keep], "regret": np.maximum(three.ravel()[keep], 0.0)}, "above": above,
         "worst": {"t": own, "regret": regret[np.searchsorted(t, own)] if len(own) else own},
+        **half,
     }  # fmt: skip
 
 
-REGRETS = {
-    "above": [mark("line", "ink", linewidth=1.0, linestyle=(0, (5, 2)), zorder=2.1)],
-    "losses": [mark("line", 0, linewidth=1.2, markersize=4, zorder=2.0,
-                    marker=lambda rows: "." if len(rows) <= 100 else "")],
-    "worst": [mark("points", 1, marker="o", markersize=5.5, zorder=3.1, clip_on=False)],
-}  # fmt: skip
+REGRET = (
+    "R(t): swap regret a round of the task that tells apart probabilities below and above t. Dashed: the least "
+    "concave curve above it, CDL/2 high at ½ (square), or V-CDL × max(t, 1 − t). Of SCDL: losses at thresholds of its"
+    " grid, and a line at 1/m. Points: kinks of the worst task."
+)
 
 
-@pictured
-def plot_regret(p: Gammas | ArrayLike, y: ArrayLike | None = None, *, measure: Name = "cdl") -> Picture:
+def regret_table(p: Gammas | ArrayLike, y: ArrayLike | None = None, *, measure: Name = "cdl") -> pd.DataFrame:
+    """Regrets of kinks, the curve "above" them and the "worst" task, by label; parameters as in `plot_regret`."""
+    return stacked(
+        {"label": label, "mark": kind, **part}
+        for label, gamma in gammas_of("regret", p, y).items()
+        for kind, part in regrets_of(gamma, measure)[2].items()
+    )
+
+
+def plot_regret(
+    p: Gammas | ArrayLike, y: ArrayLike | None = None, *, measure: Name = "cdl", **look: Unpack[Look]
+) -> Figure:
     """The regret R(t) of every kink t, and the worst decision task that is made of kinks.
 
     Parameters
@@ -84,87 +94,64 @@ def plot_regret(p: Gammas | ArrayLike, y: ArrayLike | None = None, *, measure: N
         As in `reliability_plot.plot_reliability`.
     measure : {"cdl", "v_cdl", "scdl"}, default "cdl"
         The measure of which the worst task is marked: all, those with one kink, or thresholds of a grid.
-
-    Returns
-    -------
-    Axes, or (n,) array of Axes
-        An array where a mapping is given.
+    **look
+        See `Look`.
 
     Examples
     --------
-    >>> ax = plot_regret([0.45] * 20, [0, 1] * 10)
-    >>> ax.get_title()
+    >>> plot_regret([0.45] * 20, [0, 1] * 10).axes[0].get_title()
     'CDL = 0.09091'
     """
-    found = {label: regrets_of(gamma, measure) for label, gamma in gammas_of("regret", p, y).items()}
-
-    def after(axis: Axes, rows: pd.DataFrame, place: Place) -> None:
-        value, task, _ = found[rows["label"].iloc[0]]
-        _draw_regrets(axis, rows, value if measure == "cdl" else 0.0, named=task is not None and value > 0.0)
-
-    parts: Any = {
-        label: [
-            {"mark": "", "t": 0.0, "regret": 0.0},
-            *({"mark": kind} | part for kind, part in some.items()),
-        ]
-        for label, (_, _, some) in found.items()
-    }
+    found = each_of(gammas_of("regret", p, y), lambda gamma: regrets_of(gamma, measure))
+    parts = {
+        label: [{"mark": "missing"}] if one is None
+        else [{"mark": "", "t": 0.0, "regret": 0.0}, *({"mark": kind} | part for kind, part in one[2].items())]
+        for label, one in found.items()
+    }  # fmt: skip
+    heads = ["" if one is None else f"{NAMES[measure]} = {one[0]:.4g}" for one in found.values()]
     return of_gammas(
-        p, parts, [f"{NAMES[measure]} = {value:.4g}" for value, *_ in found.values()], _regret_caption(found, measure),
-        x="t", y="regret", marks=REGRETS, after=after, labels=("threshold t", "regret R(t) for each round"),
-        aspect=0.72,
+        parts, heads, REGRET, _draw_regrets, labels=("threshold t", "regret R(t) for each round"), panel=(3.3, 2.6),
+        **look,
     )  # fmt: skip
 
 
-def _regret_caption(found: Mapping[str, tuple[float, WorstTask | None, Parts]], measure: Name) -> str:
-    if measure == "scdl":
-        text = (
-            "Predictions are rounded at random to a neighbouring multiple of 1/m, on the grid that attains SCDL (line "
-            "at 1/m). Horizontal axis: the middle of each threshold (i − 1)/m to i/m of this grid; vertical axis: what "
-            "is lost there, where it can be largest. SCDL is the larger of the largest of them (point) and 1/m."
+def _draw_regrets(axis: Any, rows: pd.DataFrame) -> None:
+    marks = by_mark(rows)
+    if "regret" in marks:
+        x, heights = thinned(marks["regret"]["t"].to_numpy(), marks["regret"]["regret"].to_numpy())
+        axis.fill_between(x, heights, color=look(0)["color"], alpha=0.15, linewidth=0)
+        axis.plot(x, heights, color=look(0)["color"], linewidth=1.2, zorder=2.0, solid_joinstyle="round")
+    if "losses" in marks:
+        marker = "." if len(marks["losses"]) <= 100 else ""
+        axis.plot(
+            marks["losses"]["t"],
+            marks["losses"]["regret"],
+            marker=marker,
+            color=look(0)["color"],
+            linewidth=1.2,
         )
-    else:
-        above = (
-            "the least concave curve above R. CDL is twice its height at t = 1/2 (square)"
-            if measure == "cdl"
-            else "V-CDL × max(t, 1 − t), the lowest such curve above R: payoffs in [0, 1] allow no more than "
-            "R(t)/max(t, 1 − t)"
-        )
-        text = (
-            "Line: R(t), the swap regret for each round of the task that tells apart probabilities below and above t, "
-            "with payoffs that differ by t if y = 0 and by 1 − t if y = 1. Vertical parts are jumps, at predictions. "
-            f"Dashed: {above}. Points: the kinks of the worst task."
-        )
-    for label, (value, task, _) in found.items():
-        name = f"{label}: " if label else ""
-        if not value:
-            text += f" {name}Calibrated: no task regrets anything."
-        elif task is not None:
-            text += f" {name}Worst {task}."
-    return text
-
-
-def _draw_regrets(axis: Axes, rows: pd.DataFrame, value: float, *, named: bool) -> None:
-    here, worst, grid = paper(axis), rows[rows["mark"] == "worst"], rows[rows["mark"] == "grid"]
-    regret = rows[rows["mark"] == "regret"]
-    if len(regret):
-        x, heights = thinned(regret["t"].to_numpy(), regret["regret"].to_numpy())
-        axis.fill_between(x, heights, color=here.colours[0], alpha=0.15, linewidth=0)
-        axis.plot(x, heights, color=here.colours[0], linewidth=1.2, zorder=2.0, solid_joinstyle="round")
-    for height in grid["regret"]:
+    for height in marks["grid"]["regret"] if "grid" in marks else ():
         axis.axhline(height, color=GREY, linewidth=0.8)
-        axis.annotate(f"1/{1 / height:.0f}", (1.0, height), (-2, 2), textcoords="offset points", ha="right",
-                      fontsize=7, color=here.faint)  # fmt: skip
-    if value:
-        axis.vlines(0.5, 0.0, value / 2, color=GREY, linewidth=0.8, zorder=1.0)
-        axis.plot(0.5, value / 2, color=here.ink, marker="s", markersize=4.5, zorder=3.0)
-    for t, height in zip(worst["t"], worst["regret"], strict=True) if named else ():
-        low = t < 0.5 or (t == 0.5 and len(worst) == 1)
-        axis.annotate(f"t = {t:.4g}", (t, height), (-3 if low else 3, 5), textcoords="offset points",
-                      ha="right" if low else "left", va="bottom", fontsize=7, color=here.colours[1])  # fmt: skip
-    axis.set_xlim(0.0, 1.0)
+        axis.annotate(
+            f"1/{1 / height:.0f}", (1.0, height), (-2, 2), textcoords="offset points", ha="right", fontsize=7
+        )
     top = float(rows["regret"][rows["mark"] != "grid"].max())
-    axis.set_ylim(0.0, 1.22 * top if top > 0.0 else 1.0)
+    if "above" in marks:
+        above = marks["above"]
+        axis.plot(above["t"], above["regret"], color=ink(), linewidth=1.0, linestyle=(0, (5, 2)), zorder=2.1)
+    for height in marks["half"]["regret"] if "half" in marks else ():
+        axis.vlines(0.5, 0.0, height, color=GREY, linewidth=0.8, zorder=1.0)
+        axis.plot(0.5, height, color=ink(), marker="s", markersize=4.5, zorder=3.0)
+    worst = marks.get("worst", rows.iloc[:0])
+    axis.plot(
+        worst["t"], worst["regret"], "o", color=look(1)["color"], markersize=5.5, zorder=3.1, clip_on=False
+    )
+    for t, height in zip(worst["t"], worst["regret"], strict=True) if "above" in marks else ():
+        low = 0.2 < t < 0.5 or (t == 0.5 and len(worst) == 1)
+        axis.annotate(f"t = {t:.4g}", (t, height), (-3 if low else 3, 5), textcoords="offset points", fontsize=7,
+                      ha="right" if low else "left", va="bottom", color=look(1)["color"])  # fmt: skip
+    axis.set(xlim=(0.0, 1.0), ylim=(0.0, 1.22 * top if top > 0.0 else 1.0))
+    ticks(axis.xaxis, axis.yaxis)
 
 
 # ---------------------------------------------------------------- the witness
@@ -191,60 +178,68 @@ def witness_of(gamma: JointDistribution) -> tuple[float, Parts]:
     return smooth_ce(gamma), parts
 
 
-WITNESSES = {"levels": [mark("points", "ink", marker="o", zorder=2.1, clip_on=False,
-                             markersize=lambda rows: float(np.clip(100.0 / len(rows), 2.0, 4.0)))]}  # fmt: skip
+WITNESS = (
+    "Above: a function ω that attains the smooth calibration error, among those within [−1, 1] that change by no more"
+    " than predictions do; points: levels of Γ. Below: residuals, weight × (mean outcome − prediction), of more than "
+    "200 levels in 200 parts of [0, 1]. smCE is the sum of residual × ω."
+)
 
 
-@pictured
-def plot_witness(p: Gammas | ArrayLike, y: ArrayLike | None = None) -> Picture:
+def witness_table(p: Gammas | ArrayLike, y: ArrayLike | None = None) -> pd.DataFrame:
+    """The witness of the smooth calibration error, levels and residuals, by label."""
+    return stacked(
+        {"label": label, "mark": kind, **part}
+        for label, gamma in gammas_of("witness", p, y).items() for kind, part in witness_of(gamma)[1].items()
+    )  # fmt: skip
+
+
+def plot_witness(p: Gammas | ArrayLike, y: ArrayLike | None = None, **look: Unpack[Look]) -> Figure:
     """The 1-Lipschitz function ω that attains the smooth calibration error, and the residuals that it weighs.
 
     Parameters
     ----------
     p, y
         As in `reliability_plot.plot_reliability`.
-
-    Returns
-    -------
-    Axes, or (n,) array of Axes
-        An array where a mapping is given. The residuals have axes of their own below.
+    **look
+        See `Look`.
 
     Examples
     --------
-    >>> plot_witness([0.4, 0.6], [1, 0]).get_title()
+    >>> plot_witness([0.4, 0.6], [1, 0]).axes[0].get_title()
     'smCE = 0.06'
     """
-    found = {label: witness_of(gamma) for label, gamma in gammas_of("witness", p, y).items()}
-    caption = (
-        "Above: a function ω of the prediction v that attains the smooth calibration error, among all that stay in "
-        "[−1, 1] and change by no more than v does; others may attain it, too. Points: the levels of Γ. Below: "
-        "residuals, the weight of a level × (mean outcome − v), blue above 0 and orange below; of more than "
-        f"{MOST} levels they are summed over {MOST} parts of [0, 1]. smCE is the sum of residual × ω over the levels."
-    )
+    found = each_of(gammas_of("witness", p, y), witness_of)
     parts = {
-        label: [{"mark": kind} | part for kind, part in some.items()] for label, (_, some) in found.items()
+        label: [{"mark": "missing"}]
+        if one is None
+        else [{"mark": kind} | part for kind, part in one[1].items()]
+        for label, one in found.items()
     }
+    heads = ["" if one is None else f"smCE = {one[0]:.4g}" for one in found.values()]
     return of_gammas(
-        p, parts, [f"smCE = {value:.4g}" for value, _ in found.values()], caption, x="v", y="y", marks=WITNESSES,
-        after=_draw_witness, labels=("", "ω"), aspect=0.6, lower=0.6,
-    )  # fmt: skip
-
-
-def _draw_witness(axis: Axes, rows: pd.DataFrame, place: Place) -> None:
-    here, below = paper(axis), place.below
-    omega, residuals = (rows[rows["mark"].isin(kinds)] for kinds in (["witness"], ["up", "down"]))
-    axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=1.0)
-    axis.plot(
-        *thinned(omega["v"].to_numpy(), omega["y"].to_numpy()), color=here.ink, linewidth=1.4, zorder=2.0
+        parts, heads, WITNESS, _draw_witness, labels=("", "ω"), panel=(3.3, 3.2), lower=0.6, **look
     )
-    axis.set_xlim(0.0, 1.0)
-    axis.set_ylim(-1.08, 1.08)
+
+
+def _draw_witness(axis: Any, rows: pd.DataFrame, below: Any) -> None:
+    marks = by_mark(rows)
+    omega = marks["witness"]
+    axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=1.0)
+    axis.plot(*thinned(omega["v"].to_numpy(), omega["y"].to_numpy()), color=ink(), linewidth=1.4, zorder=2.0)
+    if "levels" in marks:
+        size = float(np.clip(100.0 / len(marks["levels"]), 2.0, 4.0))
+        axis.plot(
+            marks["levels"]["v"], marks["levels"]["y"], "o", color=ink(), markersize=size, clip_on=False
+        )
+    axis.set(xlim=(0.0, 1.0), ylim=(-1.08, 1.08))
     axis.yaxis.set_major_locator(FixedLocator([-1.0, -0.5, 0.0, 0.5, 1.0]))
-    axis.tick_params(labelbottom=False)
+    below.set(xlabel="prediction v", ylabel="residual")
     below.axhline(0.0, color=GREY, linewidth=0.8, zorder=1.0)
-    for kind, colour in zip(("up", "down"), here.colours, strict=False):
-        mine = residuals[residuals["mark"] == kind]
-        below.vlines(mine["v"], 0.0, mine["y"], color=colour, linewidth=2.0 if len(residuals) <= 60 else 1.0)
-    top = 1.1 * float(residuals["y"].abs().max()) if len(residuals) else 0.0
+    residuals = [marks[kind] for kind in ("up", "down") if kind in marks]
+    many = sum(map(len, residuals))
+    for mine in residuals:
+        colour = look(0 if (mine["y"] > 0).all() else 1)["color"]
+        below.vlines(mine["v"], 0.0, mine["y"], color=colour, linewidth=2.0 if many <= 60 else 1.0)
+    top = 1.1 * max((float(mine["y"].abs().max()) for mine in residuals), default=0.0)
     below.set_ylim(-(top or 1.0), top or 1.0)
-    plain(below, "prediction v", "residual")
+    ticks(below.yaxis, most=3)

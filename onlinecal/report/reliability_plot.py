@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast
+from collections.abc import Mapping
+from typing import Any, Literal, Unpack, cast
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike
 
@@ -16,15 +16,32 @@ from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice, integer, number
-from onlinecal.forecasts.regression import DRAWS, LEAST, MOST_LEVELS, decomposition, recalibration, smoothed
-from onlinecal.forecasts.resampling import FEW, Resample
+from onlinecal.forecasts.regression import decomposition, recalibration, smoothed
+from onlinecal.forecasts.resampling import Resample
 from onlinecal.measures.binned import bins_witness
 from onlinecal.measures.smooth_ece import smooth_ece
+from onlinecal.report.facets import Look, lines_of, stacked
 from onlinecal.report.gammas import MOST, Gammas, gammas_of, of_gammas, spans
-from onlinecal.report.panels import Panels, Picture, Place, joined, pictured
-from onlinecal.report.style import GREY, Style, paper, plain, ticks
+from onlinecal.report.style import GREY, look, ticks
 
 Kind = Literal["points", "smooth", "corp"]
+RELIABILITY: dict[str, str] = {
+    "points": (
+        "Point: mean prediction and mean outcome of a level of Γ, or a bin; area: its share of the weight. Diagonal: "
+        "calibrated; the mean distance from it is the (binned) ECE. Bar: where a mean outcome lies with the stated "
+        "probability, if predictions were fixed before and outcomes drawn as predicted. Below: weight."
+    ),
+    "smooth": (
+        "Curve: mean outcome near each prediction, by a Gaussian as wide as SmoothECE, as thick as predictions are "
+        "frequent. Diagonal: calibrated. Band: an approximate interval, point by point, for the same smoothed mean "
+        "outcome of what the samples were drawn from. Below: density."
+    ),
+    "corp": (
+        "Curve: the best recalibration that keeps the order of forecasts (CORP), level in the thick parts. Brier score "
+        "= MCB − DSC + UNC: miscalibration, discrimination, uncertainty. Bands: where the curve lies, point by point "
+        "(dark) and as a whole (light), if outcomes were drawn as predicted. Below: weight."
+    ),
+}
 
 #: bins in place of more than `MOST` levels
 AUTOMATIC = 20
@@ -149,7 +166,52 @@ def corp_of(gamma: JointDistribution, level: float, resample: Resample | None = 
     }  # fmt: skip
 
 
-@pictured
+def reliability_table(
+    p: Gammas | ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    kind: Kind = "points",
+    bins: int | None = None,
+    strategy: str = "width",
+    band: float | None = 0.95,
+    together: bool = False,
+) -> pd.DataFrame:
+    """The points or curves of a reliability diagram and the density below; parameters as in `plot_reliability`."""
+    parts = _parts(p, y, kind, bins, strategy, band, together)
+    return stacked({"label": label, **part} for label, some in parts.items() for part in some)
+
+
+def _parts(
+    p: Any, y: Any, kind: Kind, bins: int | None, strategy: str, band: float | None, together: bool
+) -> dict[Any, list[dict[str, Any]]]:
+    choice("reliability", "kind", kind, ("points", "smooth", "corp"))
+    several = gammas_of("reliability", p, y)
+    level = number("reliability", "band", 0.0 if band is None else band, 0.0, 1.0)
+    if bins is not None and kind != "points":
+        raise InvalidParameter(f"reliability: bins = {bins!r} with kind = {kind!r}; expected kind = 'points'")
+    # In one panel shares and densities have no scale in common.
+    smooth = together and max(gamma.levels for gamma in several.values()) > MOST
+    found: dict[Any, list[dict[str, Any]]] = {}
+    for place, (label, gamma) in enumerate(several.items()):
+        if gamma is None:
+            found[label] = [{"mark": "missing"}]
+            continue
+        given = getattr(p[label] if isinstance(p, Mapping) else p, "resample", None)
+        # A pandas Series has a method of this name.
+        resample = given if isinstance(given, Resample) else None
+        why = unknown(gamma, kind, resample)
+        own, density = 0.0 if why else level, density_of(gamma, smooth=smooth)
+        if kind == "smooth":
+            drawn, density = smooth_of(gamma, own, resample)
+        elif kind == "corp":
+            drawn = corp_of(gamma, own, resample)
+        else:
+            drawn = points_of(gamma, bins=bins, strategy=strategy, level=own)
+        at = {"place": place if together else 0, "why": why if level else ""}
+        found[label] = [drawn | at, density | at]
+    return found
+
+
 def plot_reliability(
     p: Gammas | ArrayLike,
     y: ArrayLike | None = None,
@@ -159,7 +221,8 @@ def plot_reliability(
     strategy: str = "width",
     band: float | None = 0.95,
     together: bool = False,
-) -> Picture:
+    **look: Unpack[Look],
+) -> Figure:
     """Mean outcomes against predictions, with how often each is predicted below.
 
     Parameters
@@ -182,251 +245,153 @@ def plot_reliability(
         and points have none.
     together : bool, default False
         Of a mapping, one panel for all of them, a colour and marker each.
-
-    Returns
-    -------
-    Axes, or (n,) array of Axes
-        An array where a mapping is given, unless they are drawn together.
+    **look
+        See `Look`.
 
     Examples
     --------
-    >>> ax = plot_reliability([0.2, 0.2, 0.8, 0.8], [0, 1, 1, 1])
-    >>> ax.get_title()
+    >>> plot_reliability([0.2, 0.2, 0.8, 0.8], [0, 1, 1, 1]).axes[0].get_title()
     'ECE = 0.25'
     """
-    choice("reliability", "kind", kind, ("points", "smooth", "corp"))
-    several = gammas_of("reliability", p, y)
-    level = number("reliability", "band", 0.0 if band is None else band, 0.0, 1.0)
-    if bins is not None and kind != "points":
-        raise InvalidParameter(f"reliability: bins = {bins!r} with kind = {kind!r}; expected kind = 'points'")
-    given = (getattr(one, "resample", None) for one in (p.values() if isinstance(p, Mapping) else [p]))
-    # A pandas Series has a method of this name.
-    samples = [one if isinstance(one, Resample) else None for one in given]
-    # In one panel shares and densities have no scale in common.
-    smooth = together and max(gamma.levels for gamma in several.values()) > MOST
-    found, density, why = {}, {}, {}
-    for (label, gamma), resample in zip(several.items(), samples, strict=True):
-        density[label], why[label] = density_of(gamma, smooth=smooth), unknown(gamma, kind, resample)
-        own = 0.0 if why[label] else level
-        if kind == "smooth":
-            found[label], density[label] = smooth_of(gamma, own, resample)
-        elif kind == "corp":
-            found[label] = corp_of(gamma, own, resample)
-        else:
-            found[label] = points_of(gamma, bins=bins, strategy=strategy, level=own)
-    texts = {label: f"{one['name']} = {one['error']:.4g}" for label, one in found.items()}
-    clusters = any(resample is not None and resample.clusters for resample in samples)
-    caption = joined(
-        _of_points([*found.values()]) if kind == "points"
-        else (_of_smooth if kind == "smooth" else _of_corp)([*found.values()], clusters),
-        "Lines join the points of one forecast." * (together and kind == "points"),
-        _without([*found.values()], "points" if kind == "points" else "curve", [*filter(None, why.values())]),
-        _of_densities([*density.values()]),
-    )  # fmt: skip
+    together = together and isinstance(p, Mapping)
+    parts = _parts(p, y, kind, bins, strategy, band, together)
+    texts = {
+        label: f"{one['name']} = {one['error']:.4g}" if "name" in one else ""
+        for label, (one, *_) in parts.items()
+    }
+    reasons = sorted({one["why"] for one, *_ in parts.values() if one.get("why")})
+    levels = sorted({one["level"] for one, *_ in parts.values() if one.get("level")})
+    facts = [f"bands of {level:.0%}" for level in levels] + [f"no band, for {why}" for why in reasons]
+    names = {f"{label}: {text}": i for i, (label, text) in enumerate(texts.items())}
 
-    def after(axis: Axes, rows: pd.DataFrame, place: Place) -> None:
-        own = rows[rows["mark"] != "density"]
-        for at, mine in own.groupby("place"):
-            _DRAWN[kind](axis, mine, paper(axis).style(int(at)), together)
-        draw_densities(place.below, rows[rows["mark"] == "density"], together)
-        _frame_of(
-            axis,
-            own[["left", "right"] if kind == "points" else "prediction"].to_numpy(),
-            own["mean"].to_numpy(),
-        )
+    drawn = [one for one, *_ in parts.values() if "mean" in one]
+    columns = ["left", "right"] if kind == "points" else ["prediction"]
+    at, means = (
+        np.concatenate([np.ravel(one[name]) for one in drawn for name in some])
+        for some in (columns, ["mean"])
+    )
+    across, up = spans(at, means)
+    # The diagonal goes from corner to corner unless that hides what is drawn; limits are those of all panels.
+    limits = across, (min(up[0], across[0]), max(up[1], across[1]))
+
+    def draw(axis: Any, part: pd.DataFrame, below: Any) -> None:
+        _draw(axis, part, below, limits, kind, together)
 
     options: dict[str, Any] = {
-        "after": after, "together": _compared, "x": "prediction", "labels": ("", "mean outcome"), "aspect": 1.0,
-        "lower": 0.2,
+        "labels": ("", "mean outcome"), "panel": (3.3, 3.9), "facts": " · ".join(facts), "lower": 0.25,
     }  # fmt: skip
-    if together and isinstance(p, Mapping):
-        names = {f"{label}: {text}".removeprefix(": "): i for i, (label, text) in enumerate(texts.items())}
-        parts = {"": [part | {"place": i} for one in (found, density) for i, part in enumerate(one.values())]}
-        return of_gammas(None, parts, [""], caption, names=names,
-                         look={"markersize": 4, "linewidth": 1.5}, **options)  # fmt: skip
-    pairs = {label: [found[label] | {"place": 0}, density[label] | {"place": 0}] for label in several}
-    return of_gammas(p, pairs, texts.values(), caption, **options)
+    if together:
+        return of_gammas(
+            {"": [part for some in parts.values() for part in some]}, [""], RELIABILITY[kind], draw,
+            legend=lambda: lines_of(names), **options | look,
+        )  # fmt: skip
+    return of_gammas(parts, texts.values(), RELIABILITY[kind], draw, **options | look)
 
 
-def _compared(panels: Panels) -> None:
-    """The same limits in all panels."""
-    for name in ("xlim", "ylim"):
-        limits = np.array([getattr(axis, f"get_{name}")() for axis in panels])
-        for axis in panels:
-            axis.set(**{name: (limits.min(), limits.max())})
+def _draw(axis: Any, part: pd.DataFrame, below: Any, limits: Any, kind: Kind, together: bool) -> None:
+    for place, mine in part[part["mark"] != "density"].groupby("place"):
+        _DRAWN[kind](axis, mine, look(int(place)), together)
+    axis.plot([0, 1], [0, 1], color=GREY, linewidth=1.0, zorder=1.0)
+    for (low, high), limit in zip(limits, (axis.set_xlim, axis.set_ylim), strict=True):
+        limit(low - MARGIN * (high - low), high + MARGIN * (high - low))
+    ticks(axis.xaxis, axis.yaxis)
+    _draw_densities(below, part[part["mark"] == "density"], together)
 
 
-def _of_points(drawn: Sequence[Mapping[str, Any]]) -> str:
-    kinds = {frame["strategy"] for frame in drawn}
-    what = (
-        "a level of Γ" if kinds == {"levels"} else "a level of Γ or a bin" if "levels" in kinds else "a bin"
-    )
-    level = max(frame["level"] for frame in drawn)
-    return joined(
-        f"Each point is {what}: horizontally its mean prediction, vertically the mean outcome of its rounds. Its area "
-        f"is its share of the weight, or {_LEAST:.0%} of the largest where that is more.",
-        "Horizontal lines: bins [a, b), the last one closed." * ("width" in kinds),
-        "Horizontal lines: from the least to the greatest prediction of a bin; bins have as equal weights as levels "
-        "that are not divided allow." * ("quantile" in kinds),
-        f"Diagonal: calibrated predictions; the mean distance from it, by weight, is the "
-        f"{'ECE' if kinds == {'levels'} else 'binned ECE, of levels the ECE'}.",
-        f"Bars: where each mean outcome lies with probability {level:.0%} or more, point by point, if all "
-        "predictions were fixed before and every outcome were drawn with the probability predicted, independently "
-        "(binomial quantiles, exact of a level; of a bin, at its mean prediction, they hold at least as much)."
-        * (level > 0.0),
-    )  # fmt: skip
-
-
-def _of_smooth(drawn: Sequence[Mapping[str, Any]], clusters: bool) -> str:
-    level = max(one["level"] for one in drawn)
-    return joined(
-        f"Curve: the mean outcome near each prediction, by a Gaussian whose width σ is SmoothECE, or {LEAST:g} if that "
-        "is more, and which is reflected at 0 and 1; it is as thick as predictions are frequent there. Diagonal: "
-        "calibrated predictions.",
-        f"Band: an approximate {level:.0%} interval, point by point, for the same smoothed mean outcome of what the "
-        f"samples were drawn from (Clopper and Pearson, for as many samples as there effectively are near "
-        f"by{', by clusters of rows' * clusters})." * (level > 0.0),
-        f"Where fewer than {FEW} equal clusters are near by, outcomes of a cluster are taken as equal, and the band is "
-        "wider at once." * (clusters and level > 0.0),
-        "The whole curve leaves it more often, and it is no interval for the mean outcome before smoothing."
-        * (level > 0.0),
-    )  # fmt: skip
-
-
-def _of_corp(drawn: Sequence[Mapping[str, Any]], clusters: bool) -> str:
-    level = max(one["level"] for one in drawn)
-    alone = "those of a cluster by a normal copula with the correlation seen" if clusters else "independently"
-    return joined(
-        "Curve: the best recalibration that keeps the order of the forecasts, by isotonic regression (CORP), level in "
-        f"the thick parts; of more than {MOST_LEVELS} levels, of predictions rounded to multiples of 1/{MOST_LEVELS}. "
-        "Diagonal: calibrated predictions. Brier score = MCB − DSC + UNC: what this recalibration would gain, what it "
-        "is better than the base rate, and the score of the base rate.",
-        f"Bands: where the curve lies with probability {level:.0%} or more, the darker one point by point, the lighter "
-        "one as a whole, if all predictions were fixed before and every outcome were drawn with the probability "
-        f"predicted, {alone} ({DRAWS} such draws, and as many again for the lighter one)."
-        * (level > 0.0),
-    )  # fmt: skip
-
-
-def _without(drawn: Sequence[Mapping[str, Any]], what: str, why: Sequence[str]) -> str:
-    """The sentence on missing bands."""
-    if all(one["level"] for one in drawn):
-        return ""
-    reasons = ", for " * bool(why) + " and ".join(dict.fromkeys(why))
-    return f"Not shown: how far chance alone would move the {what}{reasons}."
-
-
-def _of_densities(drawn: Sequence[Mapping[str, Any]]) -> str:
-    widths = sorted({one["sigma"] for one in drawn if one["sigma"]})
-    parts = ["the share of the weight at each level"] * any(not one["sigma"] for one in drawn)
-    if widths:
-        parts.append(f"the density of predictions (Gaussian, σ = {' or '.join(f'{w:.3g}' for w in widths)})")
-    return f"Below: {' or '.join(parts)}."
-
-
-def draw_densities(axis: Axes, rows: pd.DataFrame, together: bool) -> None:
+def _draw_densities(below: Any, rows: pd.DataFrame, together: bool) -> None:
     """Draws densities below a diagram with the same predictions across, several as lines."""
+    kinds = set(rows["sigma"] > 0.0)
+    below.set(xlabel="prediction", ylabel="density" if kinds == {True} else "weight")
     for place, mine in rows.groupby("place"):
         at, share = mine["prediction"].to_numpy(), mine["share"].to_numpy()
-        smooth = mine["sigma"].iloc[0] > 0.0
         if together:
-            look = paper(axis).style(int(place))
-            axis.plot(at, share, color=look.colour, linestyle=look.dashes, linewidth=1.0)
-        elif smooth:
-            axis.fill_between(at, share, color=GREY, linewidth=0)
+            own = look(int(place))
+            below.plot(at, share, color=own["color"], linestyle=own["linestyle"], linewidth=1.0)
+        elif mine["sigma"].iloc[0] > 0.0:
+            below.fill_between(at, share, color=GREY, linewidth=0)
         else:
             # Typographic points between two levels.
             room = 160.0 / max(np.diff(at, prepend=-1.0).min() ** -1.0, 1.0)
-            axis.vlines(at, 0.0, share, color=GREY, linewidth=float(np.clip(0.6 * room, 0.6, 5.0)))
-    kinds = set(rows["sigma"] > 0.0)
+            below.vlines(at, 0.0, share, color=GREY, linewidth=float(np.clip(0.6 * room, 0.6, 5.0)))
     if kinds == {False}:
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}%"))
-    axis.set_ylim(0.0, 1.1 * float(rows["share"].max()))
-    axis.yaxis.set_major_locator(MaxNLocator(2))
-    plain(axis, "prediction", "density" if kinds == {True} else "weight")
+        below.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}%"))
+    below.set_ylim(0.0, 1.1 * float(rows["share"].max()))
+    below.yaxis.set_major_locator(MaxNLocator(2))
 
 
-def _frame_of(axis: Axes, predictions: Floats, means: Floats) -> None:
-    """Axes of probabilities with their diagonal."""
-    axis.plot([0, 1], [0, 1], color=GREY, linewidth=1.0, zorder=1.0)
-    across, up = spans(predictions, means)
-    # The diagonal goes from corner to corner unless that hides what is drawn.
-    up = min(up[0], across[0]), max(up[1], across[1])
-    for (low, high), limit in ((across, axis.set_xlim), (up, axis.set_ylim)):
-        limit(low - MARGIN * (high - low), high + MARGIN * (high - low))
-    ticks(axis.xaxis, axis.yaxis)
-    axis.tick_params(labelbottom=False)
-
-
-def _draw_points(axis: Axes, rows: pd.DataFrame, look: Style, together: bool) -> None:
+def _draw_points(axis: Any, rows: pd.DataFrame, style: dict[str, Any], together: bool) -> None:
     at, means, share = (rows[name].to_numpy() for name in ("prediction", "mean", "share"))
-    root = axis.get_figure(root=True)
-    points = 200.0 if root is None else 72.0 * axis.get_window_extent().width / root.dpi
-    wide = float(np.clip(0.5 * points / max(len(rows), 10), 1.0, 7.0))
+    wide = float(np.clip(90.0 / max(len(rows), 10), 1.0, 7.0))
     if rows["level"].any():
         axis.vlines(
-            at, rows["lower"], rows["upper"], color=look.colour if together else GREY, alpha=0.35, zorder=1.1,
+            at, rows["lower"], rows["upper"], color=style["color"] if together else GREY, alpha=0.35, zorder=1.1,
             linewidth=wide,
         )  # fmt: skip
     if together:
-        axis.plot(at, means, color=look.colour, linestyle=look.dashes, linewidth=1.0, zorder=2.0)
+        axis.plot(at, means, color=style["color"], linestyle=style["linestyle"], linewidth=1.0, zorder=2.0)
     else:
-        axis.vlines(at, at, means, color=look.colour, linewidth=0.7, zorder=1.9)
+        axis.vlines(at, at, means, color=style["color"], linewidth=0.7, zorder=1.9)
     if rows["strategy"].iloc[0] != "levels":
-        axis.hlines(means, rows["left"], rows["right"], color=look.colour, linewidth=1.2, zorder=2.0)
+        axis.hlines(means, rows["left"], rows["right"], color=style["color"], linewidth=1.2, zorder=2.0)
     # The smallest above the others.
     last = np.argsort(-share, kind="stable")
     area = _LARGEST * np.maximum(share / share.max(), _LEAST)
     axis.scatter(
-        at[last], means[last], s=area[last] / (2 if together else 1), color=look.colour,
-        marker=look.marker if together else "o", edgecolor=axis.get_facecolor(), linewidth=0.5, zorder=2.1,
+        at[last], means[last], s=area[last] / (2 if together else 1), color=style["color"],
+        marker=style["marker"] if together else "o", edgecolor=axis.get_facecolor(), linewidth=0.5, zorder=2.1,
     )  # fmt: skip
 
 
-def _draw_smooth(axis: Axes, rows: pd.DataFrame, look: Style, together: bool) -> None:
+def _draw_smooth(axis: Any, rows: pd.DataFrame, style: dict[str, Any], together: bool) -> None:
     at, means, density = (rows[name].to_numpy() for name in ("prediction", "mean", "share"))
     if rows["level"].any():
         axis.fill_between(
-            at, rows["lower"], rows["upper"], color=look.colour, alpha=0.18, linewidth=0, zorder=1.1
+            at, rows["lower"], rows["upper"], color=style["color"], alpha=0.18, linewidth=0, zorder=1.1
         )
     points = np.stack((at, means), axis=1)
     axis.add_collection(
         LineCollection(
             list(np.stack((points[:-1], points[1:]), axis=1)),
-            linewidths=0.5 + 2.5 * 0.5 * (density[1:] + density[:-1]) / rows["most"].iloc[0], colors=look.colour,
+            linewidths=0.5 + 2.5 * 0.5 * (density[1:] + density[:-1]) / rows["most"].iloc[0], colors=style["color"],
             capstyle="round", zorder=2.0,
         ),
         autolim=False,
     )  # fmt: skip
     if together:
         axis.plot(
-            at, means, color=look.colour, marker=look.marker, markevery=0.1, markersize=4, linestyle="none"
+            at,
+            means,
+            color=style["color"],
+            marker=style["marker"],
+            markevery=0.1,
+            markersize=4,
+            linestyle="none",
         )
 
 
-def _draw_corp(axis: Axes, rows: pd.DataFrame, look: Style, together: bool) -> None:
+def _draw_corp(axis: Any, rows: pd.DataFrame, style: dict[str, Any], together: bool) -> None:
     v, q = rows["prediction"].to_numpy(), rows["mean"].to_numpy()
-    colour = look.colour if together else GREY
+    colour = style["color"] if together else GREY
     for lower, upper in (("lowest", "highest"), ("lower", "upper")) if rows["level"].any() else ():
         low, high = rows[lower].to_numpy(), rows[upper].to_numpy()
         alpha = 0.1 if together else 0.2
         axis.fill_between(v, low, high, color=colour, alpha=alpha, linewidth=0, zorder=1.1)
         axis.vlines(v[: len(v) == 1], low[0], high[0], color=colour, alpha=alpha, linewidth=5.0, zorder=1.1)
-    axis.plot(v, q, color=look.colour, linewidth=0.8, zorder=2.0)
+    axis.plot(v, q, color=style["color"], linewidth=0.8, zorder=2.0)
     # Blocks that were pooled, from the first of their levels to the last.
     starts = np.flatnonzero(np.diff(q, prepend=-1.0))
     last = np.append(starts[1:], len(q)) - 1
-    axis.hlines(q[starts], v[starts], v[last], color=look.colour, linewidth=2.4, zorder=2.1)
+    axis.hlines(q[starts], v[starts], v[last], color=style["color"], linewidth=2.4, zorder=2.1)
     few = float(np.clip(60.0 / len(v), 1.5, 4.0)) if len(v) <= 50 else 0.0
     axis.plot(
-        v, q, color=look.colour, marker=look.marker if together else "o", linestyle="none", zorder=2.2,
+        v, q, color=style["color"], marker=style["marker"] if together else "o", linestyle="none", zorder=2.2,
         markersize=4 if together else few, markevery=0.1 if together else 1,
     )  # fmt: skip
     if not together:
         one = rows.iloc[0]
         axis.annotate(
             f"MCB = {one['mcb']:.4f}\nDSC = {one['dsc']:.4f}\nUNC = {one['unc']:.4f}", (0.03, 0.97),
-            xycoords="axes fraction", va="top", fontsize=7.5, color=paper(axis).ink,
+            xycoords="axes fraction", va="top", fontsize=7.5,
             bbox={"facecolor": axis.get_facecolor(), "edgecolor": "none", "alpha": 0.7, "pad": 1.5},
         )  # fmt: skip
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib as mpl
+import matplotlib.style
 import numpy as np
-from matplotlib.axes import Axes
+from cycler import cycler
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
@@ -20,7 +20,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.writing import whole
-from onlinecal.growth.words import literal
 
 Dashes = tuple[int, tuple[float, ...]]
 
@@ -33,78 +32,44 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 #: of curves; bounds are dashed and rates dotted, both thinner
 DASHES: tuple[Dashes, ...] = ((0, ()), (0, (7, 1.5, 1, 1.5)), (0, (7, 1.5, 1, 1.5, 1, 1.5)), (0, (12, 2)))
 GREY = "#8C8C8C"
-DARK = "#17191D"
-LIGHT = "#E6E6E6"
 FORMATS = ("png", "svg", "pdf")
 #: Text stays text in SVG and PDF (fonts of Type 42), and identifiers are the same for the same figure.
 VECTOR: Any = {"svg.hashsalt": "onlinecal", "svg.fonttype": "none", "pdf.fonttype": 42}
 #: in inches: a column and a page of a paper
 WIDTHS = {"column": 3.4, "page": 7.0}
-_DARK: Any = dict.fromkeys(("figure.facecolor", "savefig.facecolor", "axes.facecolor"), DARK) | dict.fromkeys(
-    ("axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "text.color", "xtick.color", "ytick.color",
-     "legend.labelcolor"), LIGHT,
-)  # fmt: skip
-
-
-class Style(NamedTuple):
-    """The look of the curves of one forecaster, in every picture of a study."""
-
-    colour: str
-    marker: str
-    dashes: Dashes
-
-
-class Paper(NamedTuple):
-    """The colours that can be read on a background."""
-
-    page: str
-    ink: str
-    faint: str
-    grid: str
-    colours: tuple[str, ...]
-
-    def named(self, colour: Any) -> Any:
-        """A colour of this paper by its name or index; any other as it is, and the ink for None."""
-        if isinstance(colour, int):
-            return self.colours[colour]
-        return self.ink if colour is None else getattr(self, colour, colour)
-
-    def style(self, index: int) -> Style:
-        """The look of the forecaster with this place in the study.
-
-        Of the first 64 no two have the same colour and marker. Of the first 32 no two have the same marker and dashes.
-        """
-        turn = index // len(MARKERS)
-        marker, dashes = (
-            MARKERS[(index + turn) % len(MARKERS)],
-            DASHES[(turn + turn // len(MARKERS)) % len(DASHES)],
-        )
-        return Style(self.colours[index % len(self.colours)], marker, dashes)
-
-
-_LIGHT_PAPER = Paper("#FFFFFF", "#000000", "#444444", "#DDDDDD", COLOURS)
-_DARK_PAPER = Paper(DARK, LIGHT, "#B4B4B4", "#3A3D44", BRIGHT)
-#: the colours of a light page, and those in their places on a dark one
-PAIRS = (*zip(_LIGHT_PAPER[:4], _DARK_PAPER[:4], strict=True), *zip(COLOURS, BRIGHT, strict=True))
-
-
-def paper(axes: Axes | None = None) -> Paper:
-    """The colours for these axes, or for the figure that is made next."""
-    red, green, blue, opacity = to_rgba(
-        mpl.rcParams["figure.facecolor"] if axes is None else axes.get_facecolor()
-    )
-    if axes is not None and opacity == 0.0:
-        root = axes.get_figure(root=True)
-        red, green, blue, opacity = to_rgba("white" if root is None else root.get_facecolor())
-    dark = opacity > 0.0 and 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.4
-    return _DARK_PAPER if dark else _LIGHT_PAPER
+#: of every picture
+STYLE: Any = {
+    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6, "axes.axisbelow": True, "font.size": 8, "axes.titlesize": 9, "legend.frameon": False,
+    "legend.fontsize": 7, "lines.linewidth": 1.4, "lines.markersize": 4,
+    "axes.prop_cycle": cycler(color=COLOURS),
+}  # fmt: skip
 
 
 @contextlib.contextmanager
 def page(dark: bool) -> Iterator[None]:
-    """While it lasts new figures have a dark background and light text; False leaves matplotlib's settings."""
-    with mpl.rc_context(_DARK if dark else {}):
+    """While it lasts new figures have our style, on matplotlib's dark background or as users have it set."""
+    night = {"grid.color": "#444444", "axes.prop_cycle": cycler(color=BRIGHT)}
+    with mpl.style.context(["dark_background"] * dark), mpl.rc_context(STYLE | (night if dark else {})):
         yield
+
+
+def look(place: int) -> dict[str, Any]:
+    """Colour, marker and dashes of the forecaster with this place in a study, on the page that is open.
+
+    Of the first 64 no two have the same colour and marker, of the first 32 no two the same marker and dashes.
+    """
+    colours = mpl.rcParams["axes.prop_cycle"].by_key()["color"]
+    turn = place // len(MARKERS)
+    return {
+        "color": colours[place % len(colours)], "marker": MARKERS[(place + turn) % len(MARKERS)],
+        "linestyle": DASHES[(turn + turn // len(MARKERS)) % len(DASHES)],
+    }  # fmt: skip
+
+
+def ink() -> str:
+    """The colour of text on the page that is open."""
+    return str(mpl.rcParams["text.color"])
 
 
 def inches(width: Any) -> float | None:
@@ -129,49 +94,6 @@ def contrast(ink: Any, ground: Any) -> float:
         linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
         light.append(float(linear @ (0.2126, 0.7152, 0.0722)) + 0.05)
     return max(light) / min(light)
-
-
-def letters(wide: float, size: float) -> int:
-    """The number of letters that fit: one is little more than half as wide as it is high."""
-    return max(8, int(wide * 72 / (0.56 * size)))
-
-
-def wrapped(text: str, wide: float, size: float) -> str:
-    """A given text in lines of `wide` inches."""
-    return literal("\n".join(textwrap.fill(line, letters(wide, size)) for line in text.split("\n")))
-
-
-def plain(axis: Axes, across: str = "", up: str = "") -> None:
-    """Names of both axes, a grid behind what is drawn, and no frame above and to the right."""
-    if across:
-        axis.set_xlabel(across, fontsize=8)
-    if up:
-        axis.set_ylabel(up, fontsize=8)
-    axis.grid(True, which="major", color=paper(axis).grid, linewidth=0.6)
-    axis.set_axisbelow(True)
-    axis.tick_params(labelsize=8)
-    for side, spine in axis.spines.items():
-        spine.set_visible(side not in ("top", "right"))
-        # To measure a spine updates all ticks, and it is no wider than its axes.
-        spine.set_in_layout(False)
-
-
-#: in a label, and no `literal` dollar
-_MATHEMATICS = r"(?<!\\)\$[^$]+(?<!\\)\$"
-
-
-def entry(label: str, width: int) -> str:
-    """A label in lines of `width` letters; a raised exponent is short, and "T = 300" stays together."""
-    powers = re.findall(_MATHEMATICS, label)
-    short = re.sub(_MATHEMATICS, "\0\0\0\0", label).replace("T = ", "T\u00a0=\u00a0")
-    # Of a word that fits no line, but not between a dollar and what says that it is one.
-    piece = rf"(?:\0{{4}}|\\\$|.){{1,{max(1, width)}}}"
-    short = re.sub(rf"\S{{{width + 1},}}", lambda word: " ".join(re.findall(piece, word[0])), short)
-    filled = textwrap.fill(short, width, break_long_words=False, break_on_hyphens=False)
-    for power in powers:
-        filled = filled.replace("\0\0\0\0", power, 1)
-    # Matplotlib leaves out of legends what begins with an underscore; a hair space shows nothing.
-    return f"\u200a{filled}" if filled.startswith("_") else filled
 
 
 def typeset(formula: str) -> str:

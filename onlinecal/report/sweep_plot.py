@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from onlinecal.core.arrays import Floats
@@ -17,8 +17,8 @@ from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.validation import choice, is_number
 from onlinecal.core.words import counted
 from onlinecal.growth.words import literal
-from onlinecal.report.panels import Picture, joined, mark, names_of, pictured, stacked
-from onlinecal.report.style import log_ticks, tick, ticks
+from onlinecal.report.facets import Look, facets, lines_of, need_study, stacked
+from onlinecal.report.style import log_ticks, look, tick, ticks
 from onlinecal.study.curves import Study, columns_of, summary
 from onlinecal.study.played import Played
 
@@ -33,19 +33,25 @@ WIDE = 10
 #: distance of lines, as a part of the width of the axes
 APART = 0.005
 _MIDDLE = {
-    "deviation": "mean of {}, and one standard deviation of the runs to either side",
-    "quartiles": "median of {}, and their quartiles",
-    "interval": "mean of {}, and its 95 % interval by Student's t, each by itself",
+    "deviation": "mean ± standard deviation",
+    "quartiles": "quartiles",
+    "interval": "mean, 95 % interval",
 }
+SWEEP = (
+    "The value μ of each measure at the end of the game, its total divided by T, against a parameter, or T. Points "
+    "and bars: means and standard deviations, quartiles, or means and 95 % intervals by Student's t, of the runs. "
+    "Lines are set a little apart, so that bars can be told apart. Infinite values are not drawn."
+)
 
 
-def swept(
-    study: Study, measures: Sequence[str], against: str, bars: Bars = "deviation"
-) -> tuple[pd.DataFrame, list[str]]:
+def sweep_table(
+    study: Study, measures: str | Sequence[str] | None, against: str, *, bars: Bars = "deviation"
+) -> pd.DataFrame:
     """Values of measures at the end of games that differ in one parameter, or in T, by panel and heading.
 
-    And the forecasters or natures that have no number as this parameter.
+    Forecasters or natures without a number as this parameter are left out; `without` of the table names them.
     """
+    need_study("sweep", study)
     choice("sweep", "bars", bars, get_args(Bars))
     columns, left = [column.name for column in columns_of(study, measures)], dict[str, None]()
     #: heading → measure → value of the parameter → the values of the runs
@@ -103,7 +109,9 @@ def swept(
                 "measure": measure, "place": places[measure], "at": at, "x": x, "value": middle, "lower": lower,
                 "upper": upper, "runs": [len(mine[measure][x]) for x in at],
             })  # fmt: skip
-    return stacked(parts), [*left]
+    table = stacked(parts)
+    table.attrs["without"] = [*left]
+    return table
 
 
 def spread(values: Floats, bars: str) -> tuple[float, float, float]:
@@ -175,57 +183,56 @@ def _trimmed(label: str, name: str) -> str:
     return re.sub(r"\s*\(\s*\)", "", re.sub(r"\(\s*,\s*", "(", shorter)).strip(" ,") or label
 
 
-@pictured
-def plot_sweep(study: Study, measures: Sequence[str], against: str, *, bars: Bars = "deviation") -> Picture:
+def plot_sweep(
+    study: Study,
+    measures: str | Sequence[str] | None,
+    against: str,
+    *,
+    bars: Bars = "deviation",
+    **look: Unpack[Look],
+) -> Figure:
     """Values μ of measures at the end of games, against a parameter that the games differ in.
+
+    There is a panel for each combination of what else differs.
 
     Parameters
     ----------
     study : Study
-    measures : sequence of str
-        At least one column, a line each.
+    measures : str or sequence of str, optional
+        At least one column, a line each. Default: all measures.
     against : str
         A parameter of forecasters or natures, ``"of.m"`` for the `m` of the player under `of`. ``"T"``: the number of
         rounds.
     bars : {"deviation", "quartiles", "interval"}, default "deviation"
         Points are means of the runs, bars one standard deviation to either side. Or medians and quartiles. Or means and
         95 % intervals by Student's t.
-
-    Returns
-    -------
-    (n,) array of Axes
-        One for each combination of what else differs.
+    **look
+        See `Look`.
     """
-    table, left = swept(study, measures, against, bars)
-    caption = joined(
-        f"Horizontal axis: {'T, the number of rounds' if against == TIME else literal(against)}. Vertical axis: the "
-        "value μ of each measure at the end of the game, its total divided by T; infinite values are not drawn. Points "
-        f"and bars: {_MIDDLE[bars].format(counted({int(n) for n in table['runs']}))}; a single run has no spread. "
-        "Lines are set a little apart, so that bars can be told apart.",
-        literal(f"Not drawn, without {against} as a number: {', '.join(left)}.") * bool(left),
-    )  # fmt: skip
+    table = sweep_table(study, measures, against, bars=bars)
     heads = dict(zip(table["panel"], table["heading"], strict=True))
-
-    def scaled(axis: Axes, rows: pd.DataFrame, _: Any) -> None:
-        ticks(axis.xaxis, axis.yaxis)
-        if _wide(rows["at"]):
-            axis.set_xscale("log")
-            log_ticks(axis.xaxis, ratio=rows["at"].max() / rows["at"].min())
-            axis.xaxis.set_major_formatter(FuncFormatter(tick))
-        if (rows["value"] >= 0.0).all():
-            axis.set_ylim(bottom=0.0)
-
-    return Picture(
-        table=table, caption=caption, x="x", y="value", series="measure", column="panel", marks=SWEEPS, after=scaled,
-        heading=lambda _, panel: heads[panel], labels=(literal(against), "value $\\mu$"),
-        words="one for each combination", names=names_of(table, "measure"), look={"markersize": 4, "linewidth": 1.2},
-        most=3,
+    places = dict(zip(table["measure"], table["place"].astype(int), strict=True))
+    without = table.attrs["without"]
+    facts = f"{counted({int(n) for n in table['runs']})} · {_MIDDLE[bars]}"
+    return facets(
+        table, _draw_sweep, SWEEP, column="panel", heading=lambda _, panel: heads[panel], share=False,
+        labels=(literal(against), "value μ"), legend=lambda: lines_of(places),
+        facts=facts + f" · without {against}: {', '.join(without)}" * bool(without), **look,
     )  # fmt: skip
 
 
-SWEEPS = {
-    "line": [mark("line", markersize=4, linewidth=1.2, zorder=2.1), mark("bars", linewidth=1.0, zorder=2.0)]
-}
+def _draw_sweep(axis: Any, part: pd.DataFrame) -> None:
+    for place, mine in part[part["mark"] == "line"].groupby("place"):
+        own = look(int(place))
+        axis.plot(mine["x"], mine["value"], linewidth=1.2, zorder=2.1, **own)
+        axis.vlines(mine["x"], mine["lower"], mine["upper"], color=own["color"], linewidth=1.0, zorder=2.0)
+    ticks(axis.xaxis, axis.yaxis)
+    if _wide(part["at"]):
+        axis.set_xscale("log")
+        log_ticks(axis.xaxis, ratio=part["at"].max() / part["at"].min())
+        axis.xaxis.set_major_formatter(FuncFormatter(tick))
+    if (part["value"] >= 0.0).all():
+        axis.set_ylim(bottom=0.0)
 
 
 def _wide(at: Any) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from onlinecal.core.errors import InvalidData
@@ -15,9 +15,8 @@ from onlinecal.core.validation import integer, number
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.table import Evaluation
 from onlinecal.monitoring.sequences import running_bias
-from onlinecal.report.gammas import of_gammas
-from onlinecal.report.panels import Picture, Place, joined, mark, pictured
-from onlinecal.report.style import GREY, ticks
+from onlinecal.report.facets import Look, facets, stacked
+from onlinecal.report.style import GREY, look, ticks
 
 #: numbers of forecasts at which a measure is taken, and the least
 TIMES, FIRST = 25, 20
@@ -50,18 +49,50 @@ def running_measure(
     return rows[0].name, found, why
 
 
-_STEP = mark("line", 0, marker="o", markersize=3, linewidth=1.3)
-TRAJECTORIES = {
-    "bound": [mark("band", GREY, alpha=0.25, zorder=1.0)],
-    "bias": [mark("line", 0, linewidth=1.3, zorder=2.0)],
-    "left": [mark("points", 1, marker="o", markersize=5.5, zorder=3.0)],
-    "interval": [mark("band", 0, alpha=0.2)],
-    "low": [_STEP],
-    "high": [_STEP],
-}
+TOTAL = (
+    "Line: the total of outcome − prediction of the forecasts so far; it falls where they are too high. Band: what the "
+    "total leaves at any time with no more than the stated probability if every outcome has the probability predicted, "
+    "whatever the predictions depend on. Point: where it is first seen outside."
+)
+MEASURE = (
+    "Line: the measure of all forecasts so far, or of the last ones; two lines are the ends of what is certain. Band: "
+    "intervals, each by itself, for the same of what the forecasts were drawn from independently; none where too few "
+    "forecasts share a level."
+)
 
 
-@pictured
+def trajectory_table(
+    p: ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    measure: Any = None,
+    window: int | None = None,
+    band: float | None = 0.95,
+) -> pd.DataFrame:
+    """The running total with its bound, or a measure with its intervals; parameters as in `plot_trajectory`."""
+    level = number("trajectory", "band", 0.0 if band is None else band, 0.0, 1.0)
+    if isinstance(p, JointDistribution | Evaluation):
+        raise InvalidData(
+            "trajectory: a JointDistribution has no order in time; expected the predictions p and the outcomes y"
+        )
+    if y is None:
+        raise InvalidData("trajectory: y is missing; expected the outcomes of the predictions p")
+    if measure is not None:
+        up, found, why = running_measure(p, y, measure, window=window, level=level)
+        parts = [{"mark": "interval", **found}, {"mark": "low", "value": found["low"], **found}]
+        if (found["low"] < found["high"]).any():
+            parts.append({"mark": "high", "value": found["high"], **found})
+        return stacked(part | {"name": up, "why": why} for part in parts)
+    drawn = running_bias(p, y, level=level)
+    parts = [{"mark": "bias", "forecasts": drawn.rounds, "value": drawn.total}]
+    if level:
+        parts.append({"mark": "bound", "forecasts": drawn.rounds, "lower": drawn.lower, "upper": drawn.upper})
+    if level and drawn.left is not None:
+        at = int(np.searchsorted(drawn.rounds, drawn.left))
+        parts.append({"mark": "left", "forecasts": drawn.rounds[at], "value": drawn.total[at]})
+    return stacked(part | {"name": "Σ (outcome − prediction)", "why": ""} for part in parts)
+
+
 def plot_trajectory(
     p: ArrayLike,
     y: ArrayLike | None = None,
@@ -69,7 +100,8 @@ def plot_trajectory(
     measure: Any = None,
     window: int | None = None,
     band: float | None = 0.95,
-) -> Picture:
+    **look: Unpack[Look],
+) -> Figure:
     """Calibration over time: the running total of outcome − prediction, or a measure of the forecasts so far.
 
     Parameters
@@ -83,66 +115,44 @@ def plot_trajectory(
     band : float or None, default 0.95
         Of the total: left at any time with probability at most 1 − `band`, if outcomes have the probability predicted.
         Of a measure: intervals, each by itself, as in `evaluate`.
-
-    Returns
-    -------
-    Axes
+    **look
+        See `Look`.
 
     Examples
     --------
-    >>> ax = plot_trajectory([0.5] * 40, [0, 1] * 20)
-    >>> ax.get_ylabel()
+    >>> plot_trajectory([0.5] * 40, [0, 1] * 20).axes[0].get_ylabel()
     'Σ (outcome − prediction)'
     """
-    level = number("trajectory", "band", 0.0 if band is None else band, 0.0, 1.0)
-    if isinstance(p, JointDistribution | Evaluation):
-        raise InvalidData(
-            "trajectory: a JointDistribution has no order in time; expected the predictions p and the outcomes y"
-        )
-    if y is None:
-        raise InvalidData("trajectory: y is missing; expected the outcomes of the predictions p")
-    across, up = "forecasts", "Σ (outcome − prediction)"
-    if measure is None:
-        drawn = running_bias(p, y, level=level)
-        parts = [{"mark": "bias", "forecasts": drawn.rounds, "value": drawn.total}]
-        if level:
-            ends = {"lower": drawn.lower, "upper": drawn.upper}
-            parts.append({"mark": "bound", "forecasts": drawn.rounds, **ends})
-        if level and drawn.left is not None:
-            at = int(np.searchsorted(drawn.rounds, drawn.left))
-            parts.append({"mark": "left", "forecasts": drawn.rounds[at], "value": drawn.total[at]})
-        caption = joined(
-            "Line: the total of outcome − prediction of the forecasts so far; it falls where they are too high.",
-            f"Band: what the total leaves at any time with probability {1.0 - level:.2g} at most if every outcome has "
-            "the probability predicted, whatever the predictions depend on." * bool(level),
-            f"Mark: where it is first seen outside, by forecast {drawn.left:,}."
-            if level and drawn.left
-            else "",
-        )
-    else:
-        up, found, why = running_measure(p, y, measure, window=window, level=level)
-        whose = "all forecasts so far" if window is None else f"the last {window:,} forecasts"
-        across = across if window is None else "last forecast"
-        parts = [{"mark": "interval", **found}, {"mark": "low", "value": found["low"], **found}]
-        if (found["low"] < found["high"]).any():
-            parts.append({"mark": "high", "value": found["high"], **found})
-        caption = joined(
-            f"Line: {up} of {whose}; two lines are the ends of what is certain.",
-            f"Band: {level:.0%} intervals, each by itself, for the same of what the forecasts were drawn from "
-            "independently; where there is none, too few forecasts share a level." * bool(level and not why),
-            f"No intervals: {why}." * bool(why),
-        )
-
-    def after(axis: Axes, rows: pd.DataFrame, _: Place) -> None:
-        if measure is None:
-            axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=1.0)
-        elif min(rows["low"].min(), np.nanmin(np.append(rows["lower"], np.inf))) >= 0.0:
-            axis.set_ylim(bottom=0.0)
-        axis.set_xlim(0, rows["forecasts"].max())
-        ticks(axis.xaxis, integer=True)
-        ticks(axis.yaxis)
-
-    return of_gammas(
-        None, {"": parts}, [""], caption, x="forecasts", y="value", marks=TRAJECTORIES, after=after,
-        labels=(across, up), aspect=0.6,
+    table = trajectory_table(p, y, measure=measure, window=window, band=band)
+    left, why = table["forecasts"][table["mark"] == "left"], table["why"].iloc[0]
+    facts = [
+        f"band of {band:.0%}" if band and not why else "", f"no intervals: {why}" if why else "",
+        *(f"seen outside by forecast {at:,.0f}" for at in left),
+    ]  # fmt: skip
+    across = "forecasts" if window is None else f"last forecast of {window:,}"
+    return facets(
+        table, _draw_trajectory, TOTAL if measure is None else MEASURE, heading=lambda *_: "", panel=(3.8, 2.6),
+        labels=(across, table["name"].iloc[0]), facts=" · ".join(filter(None, facts)), **look,
     )  # fmt: skip
+
+
+def _draw_trajectory(axis: Any, rows: pd.DataFrame) -> None:
+    blue, point = look(0)["color"], look(1)["color"]
+    for kind, mine in rows.groupby("mark"):
+        if kind in ("bound", "interval"):
+            colour, alpha = (GREY, 0.25) if kind == "bound" else (blue, 0.2)
+            axis.fill_between(
+                mine["forecasts"], mine["lower"], mine["upper"], color=colour, alpha=alpha, linewidth=0
+            )
+        elif kind == "left":
+            axis.plot(mine["forecasts"], mine["value"], "o", color=point, markersize=5.5, zorder=3.0)
+        else:
+            marker = "" if kind == "bias" else "o"
+            axis.plot(mine["forecasts"], mine["value"], marker=marker, color=blue, markersize=3)
+    if "bias" in set(rows["mark"]):
+        axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=1.0)
+    elif min(rows["low"].min(), np.nanmin(np.append(rows["lower"], np.inf))) >= 0.0:
+        axis.set_ylim(bottom=0.0)
+    axis.set_xlim(0, rows["forecasts"].max())
+    ticks(axis.xaxis, integer=True)
+    ticks(axis.yaxis)

@@ -2,51 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any, Unpack
+
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.transcript import Transcript
 from onlinecal.core.validation import count
-from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
-from onlinecal.report.style import GREY
+from onlinecal.report.facets import Look, facets, stacked
+from onlinecal.report.style import GREY, ink, look
 
-#: questions of which a point can be told from the next
-MOST = 400
-#: questions of a running mean
-WINDOW = 50
-WORLDS = {
-    "context": [mark("steps", "ink", linewidth=0.9)],
-    **{
-        f"outcome {y}": [
-            mark("levels", colour, linewidth=0.8, alpha=0.6),
-            mark("points", colour, marker=".", markersize=3.5, label=f"outcome {y}"),
-        ]
-        for y, colour in ((0, 0), (1, 5))
-    },
-    "forecasts": [mark("line", GREY, linewidth=1.1, label="mean of forecasts")],
-    "outcomes": [mark("line", "ink", linewidth=1.1, label="mean of outcomes")],
-}
+#: questions of which a point can be told from the next; those of a running mean
+MOST, WINDOW = 400, 50
+WORLD = (
+    "One run, its first questions with a known outcome. Above: the context at each question. Middle: a point is a "
+    "forecast when its question is asked, a thin line ends when the outcome is known; ticks at the edges are outcomes, "
+    "1 above and 0 below. Below: means of each question and up to 49 before it."
+)
 
 
-@pictured
-def plot_world(rounds: Transcript, *, context: str | None = None, first: int = 200) -> Picture:
-    """Context of a world, forecasts with their outcomes, and their running means, by its clock.
-
-    Parameters
-    ----------
-    rounds : Transcript
-        Of one run, with its context: `onlinecal.worlds.observe` makes it.
-    context : str, optional
-        The kind in the upper panel. Default: the first by name that is not ``base``.
-    first : int, default 200
-        Questions that are drawn, at most 400, in the order of asking.
-
-    Returns
-    -------
-    (3,) array of Axes
-    """
+def world_table(rounds: Transcript, *, context: str | None = None, first: int = 200) -> pd.DataFrame:
+    """The "context", "forecast" with its outcome, and running means by the clock: rows of three panels."""
+    if not isinstance(rounds, Transcript):
+        raise InvalidParameter(
+            f"world: rounds = {in_one_line(rounds)}; expected rounds, such as worlds.observe(...)"
+        )
     kinds = sorted(rounds.context, key=lambda kind: (kind == "base", kind))
     kind = context or (kinds[0] if kinds else "")
     if kind not in rounds.context:
@@ -57,40 +40,76 @@ def plot_world(rounds: Transcript, *, context: str | None = None, first: int = 2
     asked, known, forecasts, outcomes = (
         each[order] for each in (rounds.asked, rounds.known, rounds.forecasts, rounds.outcomes)
     )
+    return stacked([
+        {"panel": kind, "mark": "context", "clock": asked, "value": rounds.context[kind][order]},
+        {"panel": "forecast", "mark": "forecast", "clock": asked, "known": known, "value": forecasts,
+         "outcome": outcomes},
+        *({"panel": f"mean of {WINDOW}", "mark": name, "clock": asked,
+           "value": pd.Series(values, dtype=float).rolling(WINDOW, min_periods=1).mean().to_numpy()}
+          for name, values in (("forecasts", forecasts), ("outcomes", outcomes))),
+    ])  # fmt: skip
 
-    parts = [{"panel": "context", "mark": "context", "clock": asked, "value": rounds.context[kind][order]}]
-    for y in (0, 1):
-        mine = outcomes == y
-        times = {"clock": asked[mine], "left": asked[mine], "right": known[mine]}
-        parts.append({"panel": "forecast", "mark": f"outcome {y}", "value": forecasts[mine], **times})
-    for name, values in (("forecasts", forecasts), ("outcomes", outcomes)):
-        parts.append({"panel": "mean", "mark": name, "clock": asked, "value": _running(values)})
 
-    def after(axis: Axes, rows: pd.DataFrame, _: Place) -> None:
-        panel = rows["panel"].iloc[0]
-        axis.set_ylabel(kind if panel == "context" else panel, fontsize=8)
-        axis.set_xlabel("clock of the world" if panel == "mean" else "", fontsize=8)
-        if panel in limits:
-            axis.set_ylim(*limits[panel])
-            axis.legend(fontsize=7, frameon=False, ncols=2, loc="upper left", bbox_to_anchor=(0.0, 1.16),
-                        borderaxespad=0.0)  # fmt: skip
+def plot_world(
+    rounds: Transcript, *, context: str | None = None, first: int = 200, **look: Unpack[Look]
+) -> Figure:
+    """Context of a world, forecasts with their outcomes, and their running means, by its clock.
 
-    limits = {"forecast": (-0.03, 1.03), "mean": (0.0, None)}
-    caption = joined(
-        f"The first {len(order)} questions of one run whose outcome is known. Above: {kind}, at each question.",
-        "Middle: a point is a forecast when its question is asked; its line ends when the outcome is known.",
-        f"Below: means of each question and up to {WINDOW - 1} before it.",
-    )
-    return Picture(
-        table=stacked(parts), caption=caption, x="clock", y="value", row="panel", marks=WORLDS, after=after, words="3",
-        heading=lambda *_: "", wide=(1.0, 5.6), widest=60.0, shared="column", ratios=(1.0, 1.5, 1.0),
-        high=lambda *_: 5.6,
+    Parameters
+    ----------
+    rounds : Transcript
+        Of one run, with its context: `onlinecal.worlds.observe` makes it.
+    context : str, optional
+        The kind in the upper panel. Default: the first by name that is not ``base``.
+    first : int, default 200
+        Questions that are drawn, at most 400, in the order of asking.
+    **look
+        See `Look`.
+    """
+    table = world_table(rounds, context=context, first=first)
+    number = (table["mark"] == "forecast").sum()
+
+    def legend() -> list[Line2D]:
+        looks = {"outcome 1": _OUTCOMES[1], "outcome 0": _OUTCOMES[0]}
+        dots = [Line2D([], [], label=name, **_colour(place), linestyle="none", marker="|", markersize=8,
+                       markeredgewidth=1.5) for name, place in looks.items()]  # fmt: skip
+        means = {"mean of forecasts": GREY, "mean of outcomes": ink()}
+        return dots + [Line2D([], [], color=colour, label=name) for name, colour in means.items()]
+
+    return facets(
+        table, _draw_world, WORLD, row="panel", heading=lambda *_: "", labels=("clock of the world", ""),
+        facts=f"{number:,} questions", legend=legend, panel=(6.5, 1.9), share="col", **look,
     )  # fmt: skip
 
 
-def _running(values: np.ndarray) -> np.ndarray:
-    """The mean of each value and up to 49 before it."""
-    sums = np.cumsum(np.concatenate([[0.0], values]))
-    ends = np.arange(1, len(values) + 1)
-    begins = np.maximum(0, ends - WINDOW)
-    return np.asarray((sums[ends] - sums[begins]) / (ends - begins))
+#: outcome → the place of its colour
+_OUTCOMES = {0: 0, 1: 1}
+
+
+def _colour(place: int) -> dict[str, Any]:
+    return {"color": look(place)["color"]}
+
+
+def _draw_world(axis: Any, part: pd.DataFrame) -> None:
+    panel = part["panel"].iloc[0]
+    axis.set_ylabel(panel)
+    if part["mark"].iloc[0] == "context":
+        axis.step(part["clock"], part["value"], where="post", color=ink(), linewidth=0.9)
+        axis.set_xlabel("")
+    elif panel == "forecast":
+        axis.hlines(part["value"], part["clock"], part["known"], color=GREY, linewidth=0.6, alpha=0.6)
+        axis.plot(part["clock"], part["value"], ".", color=ink(), markersize=5, markeredgewidth=0)
+        for outcome, (low, high) in {0: (-0.11, -0.03), 1: (1.03, 1.11)}.items():
+            axis.vlines(
+                part["clock"][part["outcome"] == outcome],
+                low,
+                high,
+                linewidth=0.7,
+                **_colour(_OUTCOMES[outcome]),
+            )
+        axis.set(ylim=(-0.12, 1.12), xlabel="", yticks=(0.0, 0.5, 1.0))
+    else:
+        for name, colour in (("forecasts", GREY), ("outcomes", ink())):
+            mine = part[part["mark"] == name]
+            axis.plot(mine["clock"], mine["value"], color=colour, linewidth=1.2)
+        axis.set_ylim(bottom=0.0)

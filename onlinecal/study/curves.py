@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.columns import Column, named
@@ -22,6 +21,7 @@ from onlinecal.study.played import Played, Promise, Results
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,12 +149,11 @@ class Curve:
 
         return curve_html(self)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """This curve on log-log axes, these or those of a new figure, ``ax.figure``; see `plots.curves`."""
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """This curve on log-log axes, these or those of a new figure; see `plots.curves`."""
         from onlinecal.report import plots
 
-        axes: Axes = plots.curves([self], ax=ax)[0, 0]
-        return axes
+        return plots.curves([self], ax=ax)
 
 
 @dataclass(frozen=True)
@@ -272,11 +271,11 @@ class Study(Kept):
         names = ["forecaster", "nature", "horizon", "measure"]
         return long_table(each, names, said, {"round": lambda cell: cell.rounds})
 
-    def plot(self, measures: str | Sequence[str] | None = None, ax: Any = None) -> NDArray[Any]:
-        """The curves on log-log axes, (natures, measures) Axes; see `plots.curves`."""
+    def plot(self, measures: str | Sequence[str] | None = None) -> Figure:
+        """The curves on log-log axes, natures down, measures across; see `plots.curves`."""
         from onlinecal.report import plots
 
-        return plots.curves(self.curves(measures), ax=ax)
+        return plots.curves(self.curves(measures))
 
     def __repr__(self) -> str:
         return (

@@ -129,15 +129,15 @@ def lines(found: dict[str, dict[str, Floats]]) -> dict[str, dict[str, float]]:
 
 def draw_on_samples(study: oc.Study) -> Any:
     """Values against the number of samples; bars are standard deviations."""
-    axes = oc.plots.sweep(
+    figure = oc.plots.sweep(
         study,
         study.measures,
         "T",
         title="What samples tell: a fitted logistic predictor f, and 1 − f",
     )
-    for axis, name in zip(axes, PREDICTORS, strict=True):
+    for axis, name in zip(figure.axes, PREDICTORS, strict=True):
         axis.set_title(name, fontsize=9)
-    return axes[0].figure
+    return figure
 
 
 def draw_actionability(found: dict[str, dict[str, Floats]]) -> Any:

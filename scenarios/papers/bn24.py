@@ -152,8 +152,8 @@ def draw(p: Floats, y: Floats, curve: Any = None) -> Any:
 
     figure = Figure(figsize=(9.0, 5.2), layout="constrained", dpi=110)
     left, right = figure.subplots(1, 2)
-    oc.plots.reliability(p, y, bins=bins_by_cross_validation(p, y), band=None, axes=left)
-    oc.plots.reliability(p, y, kind="smooth", axes=right)
+    oc.plots.reliability(p, y, bins=bins_by_cross_validation(p, y), band=None, ax=left)
+    oc.plots.reliability(p, y, kind="smooth", ax=right)
     if curve is not None:
         t = np.linspace(0.0, 1.0, 501)
         for axis in (left, right):

@@ -1,24 +1,21 @@
 """Captions, legends and notes are true of any totals: one run, one T, zero, infinite, unequal numbers of runs."""
 
-from dataclasses import replace
+import importlib
 from html import unescape
 
 import numpy as np
 import pytest
 
-from onlinecal.core.columns import Column
 from onlinecal.report import page
 from onlinecal.report.comparing import answer, of_fronts, of_paired, of_ranking
-from onlinecal.report.late_plot import late_table
+from onlinecal.report.late_plot import delays_table
 from onlinecal.report.page_pictures import few
-from onlinecal.report.plots import captions
 from onlinecal.report.study_plot import exponents_table, plot_exponents
 from onlinecal.report.totals import exponents_markdown, print_totals, study_html, totals_markdown
 from onlinecal.study.compare import COMMON_RUNS, fronts, paired, ranking
 from onlinecal.study.curves import Study
-from onlinecal.study.played import Promise
 from tests.report import made
-from tests.report.made import INF, TIMES, cell, curve
+from tests.report.made import INF, TIMES, cell
 
 
 def games(table, times=TIMES, **options):
@@ -41,45 +38,6 @@ def printed(capsys, some, show=lambda some: answer(some, {}, "ece", None, markdo
     return " ".join(capsys.readouterr().out.split())
 
 
-def test_an_exponent_says_of_which_times_it_is(capsys):
-    """Of one game it is over the last two decades, whatever is drawn before them."""
-    long, short = one_game([10, 100, 1000, 10_000, 100_000]), one_game([1000, 10_000, 100_000])
-    assert long.curve("ece", "a").exponent() == long.curve("ece", "a").tail.exponent() != None  # noqa: E711
-    fresh = games({"c": np.sqrt(TIMES)[:, None] * [1.0, 1.1]})
-    for curves, said in (
-        (long.curves(), "over the last two decades of the rounds of one game."),
-        (short.curves(), "over these T."),
-        ([*long.curves(), *fresh.curves()], "over these T, or the last two decades of the rounds of one game."),
-    ):  # fmt: skip
-        assert f"Exponent: mean growth {said}" in captions["curves"](curves)
-    # Games of their own on one recorded stream are no rounds of one game, though they are fitted alike.
-    recorded = Study(tuple(replace(c, recorded=True) for c in fresh.cells))
-    both = Study((*fresh.cells, *(replace(c, nature="rain") for c in recorded.cells)))
-    for some, along, said in (
-        (long, True, "Prefixes of one game, T = 1,000 … 100,000; 2 runs."),
-        (fresh, False, "Fresh games, T = 100 … 800; 2 runs. Exponents are means over these T ± half"),
-        (recorded, False, "Games of their own on one recorded stream, T = 100 … 800;"),
-        (
-            both,
-            False,
-            "Fresh games, T = 100 … 800; games of their own on one recorded stream, T = 100 … 800;",
-        ),
-    ):
-        among = "over these T (along one game, over their last two decades)" in printed(capsys, some)
-        assert among == along
-        assert captions["exponents"](some, ["ece"]).startswith(said)
-
-
-def test_rates_say_through_which_point_they_are_drawn():
-    dotted = "Dotted: proven rate, drawn through the first point of its curve, or of the lowest curve where the nature"
-    for upper in (False, True):
-        promises = [(t, Promise("ece", "", "√T", "rate", "all", upper, t**0.5)) for t in TIMES]
-        said = captions["curves"]([curve(GOOD, measure="ece", promises=tuple(promises))])
-        assert dotted in said
-        assert ("In the colour of the text: what the nature forces." in said) != upper
-    assert "Dotted" not in captions["curves"]([curve(GOOD)])
-
-
 def test_a_dash_is_explained_where_one_stands(capsys):
     why = "–: no exponent, as there are fewer than three T or a mean total is 0, negative or infinite"
     for totals in ([[0, 0]] * 4, [[-1, -2]] * 4, [[INF, 1]] * 4, GOOD[:2]):
@@ -92,7 +50,7 @@ def test_a_dash_is_explained_where_one_stands(capsys):
     assert why not in exponents_markdown(plain) + study_html(plain)
     # The cell of a pair that was not played is empty.
     missing = Study((*plain.cells, cell("c", [[1, 2]], "other")))
-    assert [t.get_text() for t in plot_exponents(missing, ["ece"])[0].texts].count("") == 3
+    assert [t.get_text() for t in plot_exponents(missing, ["ece"]).axes[0].texts].count("") == 3
 
 
 def test_dotted_lines_of_late_games_begin_at_a_point_that_is_drawn():
@@ -104,7 +62,7 @@ def test_dotted_lines_of_late_games_begin_at_a_point_that_is_drawn():
             for delay, schedule in ((0, ""), (3, ", delay 3"))
             for t, row in zip(TIMES[:3], GOOD[:3], strict=True)
         ))  # fmt: skip
-        table = late_table(late, ["ece"])
+        table = delays_table(late, ["ece"])
         bound, line = (
             next(iter(table[table["mark"] == kind].groupby("part")))[1] for kind in ("rate", "mean")
         )
@@ -127,8 +85,8 @@ def test_forecasters_with_unequal_numbers_of_runs_are_compared_on_those_that_all
     table = page.lowest(unequal)
     assert table.rows[0][1].value == 4.5
     for said in (
-        of_ranking(ranking(unequal, "ece")).notes, of_fronts([front]).notes, of_paired(difference, []).notes,
-        [captions["pareto"](unequal, ["ece", "cdl"])], table.notes,
+        of_ranking(ranking(unequal, "ece")).notes, of_fronts([front]).notes, of_paired([difference], []).notes,
+        table.notes,
     ):  # fmt: skip
         assert COMMON_RUNS in " ".join(said)
     equal = games({"a": GOOD, "b": GOOD})
@@ -165,13 +123,16 @@ def test_a_mean_that_is_infinite_both_ways_is_never_the_lowest():
     assert page.lowest(two).rows[0][-1].text == "b"
 
 
-def test_of_tasks_the_runs_are_those_of_the_largest_horizon_and_recorded_outcomes_are_named():
-    regret = Column("decision_task", "external_regret", task="umbrella")
-    for runs, recorded in ((1, False), (2, True)):
-        said = captions["tasks"](made.study(
-            cell("a", {regret: [GOOD[0][:runs]]}, recorded=recorded),
-            cell("a", {regret: [GOOD[1]]}, times=(200,), recorded=recorded),
-        ))  # fmt: skip
-        assert "mean of 2 runs." in said
-        assert ("an interval is over the forecasters' randomness alone" in said) == recorded
-        assert ("recorded" in said) == recorded
+def test_captions_are_at_most_60_words():
+    modules = ("curve_plot", "decision_plot", "late_plot", "people", "regret_plot", "reliability_plot", "study_plot",
+               "sweep_plot", "trajectory_plot", "world_plot")  # fmt: skip
+    found = {}
+    for module in modules:
+        for name, value in vars(importlib.import_module(f"onlinecal.report.{module}")).items():
+            texts = value if isinstance(value, dict) else {name: value}
+            found |= {
+                f"{module}.{name} {k}": v for k, v in texts.items() if name.isupper() and isinstance(v, str)
+            }
+    captions = {name: text for name, text in found.items() if text.endswith(".")}
+    assert len(captions) >= 18
+    assert [name for name, text in captions.items() if len(text.split()) > 60] == []

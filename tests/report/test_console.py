@@ -9,9 +9,9 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.growth.words import line
-from onlinecal.report import catalogue, known
+from onlinecal.report import catalogue
+from onlinecal.report.curve_plot import slopes_table
 from onlinecal.report.listing import print_entry
-from onlinecal.report.run_plot import slopes_table
 from onlinecal.report.study_plot import exponents_table
 from onlinecal.report.tables import number, print_json
 from onlinecal.report.totals import exponents_markdown, totals
@@ -133,22 +133,3 @@ def test_a_docstring_is_its_own(tmp_path, monkeypatch, capsys):
         assert found["documentation"] == documentation
         print_entry(found)
         assert (documentation or "It has no docstring.") in capsys.readouterr().out
-
-
-def test_the_kept_catalogue_is_that_of_the_classes(tmp_path, monkeypatch):
-    """It is found again after a change of the package, also where nothing can be kept."""
-    file = tmp_path / "catalogue.json"
-    names = ("ece", "forecast_hedging", "poisson")
-    live = json.loads(json.dumps({name: catalogue.entries(name) for name in names}, default=str))
-    for stamp, place in (([], file), ([], file), ([1], file), ([2], file / "no folder.json")):
-        monkeypatch.setattr(known, "_KEPT", place)
-        monkeypatch.setattr(known, "_stamp", lambda stamp=stamp: stamp)
-        known._catalogue.cache_clear()
-        assert known.rows() == catalogue.rows()
-        assert known.rows("rates") == catalogue.rates()
-        assert {name: known.entries(name) for name in names} == live
-        if place == file:
-            kept = json.loads(file.read_text("utf-8"))
-            assert (kept["stamp"], set(kept["entries"])) == (stamp, set(names))
-    monkeypatch.undo()
-    known._catalogue.cache_clear()

@@ -6,6 +6,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, OnlinecalError
 from onlinecal.growth import fit_growth
+from onlinecal.report.frames import facts
 from onlinecal.study.curves import summary
 from tests.report.made import INF, curve, study
 
@@ -77,13 +78,25 @@ def test_games_on_a_recorded_stream_are_no_fresh_games(tmp_path):
     natures = [N.Replay(str(tmp_path / "a.csv")), N.Bernoulli()]
     horizons = [100, 196, 484, 1000, 1728]
     played = oc.play(F.ForecastHedging(), natures, horizon=horizons, runs=8, measures=["ece"])
-    for nature, recorded, said in (
-        (played.natures[0], True, "T: a game each, on the same recorded rounds"),
-        ("bernoulli", False, "T: a fresh game"),
-    ):
+    for nature, recorded in ((played.natures[0], True), ("bernoulli", False)):
         one = played.curve("ece", nature=nature)
         assert (one.fresh, one.recorded, one.independent) == (True, recorded, not recorded)
         totals = one.totals.mean(axis=1, keepdims=True) if recorded else one.totals
         assert one.exponent() == fit_growth(one.rounds, totals, fresh=not recorded)
         assert one.against_rates() == "" or not recorded
-        assert one.plot().figure._supxlabel.get_text().startswith(said)
+        assert ("recorded outcomes, the same in all runs" in facts([one])) == recorded
+
+
+def test_a_column_has_the_ceiling_of_its_measure():
+    task = {"name": "umbrella", "response": {"name": "rounded", "m": 4}}
+    measures = ["ece", "log_loss", {"name": "binned_ece_width", "bins": 3}, "distance_upper", signed_bias]
+    played = oc.play(F.Constant(0.3), "drift", horizon=60, runs=1, measures=measures, tasks=[task])
+    ceilings = {name: played.curve(name).ceiling for name in played.measures}
+    assert ceilings.pop("log_loss") == ceilings.pop("signed_bias") == INF
+    assert ceilings.pop("binned_ece_width(bins=3)") == 2.0
+    assert len(ceilings) > 5
+    assert set(ceilings.values()) == {1.0}
+
+
+def signed_bias(gamma):
+    return gamma.residuals.sum()

@@ -80,7 +80,7 @@ def test_a_reliability_diagram_is_of_the_levels(gamma):
         (points["left"], points["right"]), (density["prediction"], gamma.predictions), (density["share"], gamma.mass),
     ):  # fmt: skip
         assert np.array_equal(one, other)
-    table = plots.reliability.table(gamma)
+    table = plots.reliability_table(gamma)
     assert {*table["strategy"][table["mark"] == "point"]} == {"levels"}
     assert {*table["error"][table["mark"] == "point"]} == {ece(gamma)}
 
@@ -142,10 +142,9 @@ def test_the_band_of_a_bin_holds_at_least_what_it_says(spread, level):
 def test_points_of_little_weight_are_seen_and_whole_and_panels_have_the_same_axes():
     many = G.from_counts([0.0, 0.3, 1.0], [1, 10**6, 1], [0, 300_000, 1])
     near = G.from_counts([0.01, 0.3], [10, 10], [0, 5])
-    axes = plots.reliability({"a": many, "b": near, "c": many}, width="page")
-    fig = axes[0].figure
+    fig = plots.reliability({"a": many, "b": near, "c": many}, width="page")
     fig.draw_without_rendering()
-    for axis in axes:
+    for axis in fig.axes[:3]:
         assert (axis.get_xlim(), axis.get_ylim()) == ((-0.04, 1.04), (-0.04, 1.04))
         (points,) = [c for c in axis.collections if hasattr(c, "get_sizes") and len(c.get_sizes())]
         across = np.sqrt(points.get_sizes())
@@ -160,7 +159,9 @@ def test_the_smoothed_diagram_is_the_regression_at_smooth_ece(gamma):
     (drawn, below), found = smooth_of(gamma, 0.95), smoothed(gamma)
     assert drawn["error"] == found.sigma == below["sigma"] == smooth_ece(gamma)
     assert np.array_equal((drawn["lower"], drawn["upper"]), found.band(0.95))
-    (line,) = [c for c in plots.reliability(gamma, kind="smooth").collections if hasattr(c, "get_segments")]
+    (line,) = [
+        c for c in plots.reliability(gamma, kind="smooth").axes[0].collections if hasattr(c, "get_segments")
+    ]
     ends = np.array(line.get_segments())
     assert np.array_equal(ends[:, 0], np.stack((found.at, found.means), axis=1)[:-1])
     thick = 0.5 * (found.density[1:] + found.density[:-1])
@@ -180,7 +181,7 @@ def test_the_corp_diagram_has_the_three_parts_of_the_score(gamma):
         assert np.array_equal(drawn[name], getattr(found, name))
     p, y = samples()
     assert drawn["error"] == pytest.approx(brier_score_loss(y, p))
-    axis = plots.reliability(gamma, kind="corp")
+    axis = plots.reliability(gamma, kind="corp").axes[0]
     (text,) = [t.get_text() for t in axis.texts]
     mcb, dsc, unc = (float(line.split("= ")[1]) for line in text.split("\n"))
     assert mcb - dsc + unc == pytest.approx(brier(gamma), abs=1.6e-4)
@@ -408,8 +409,9 @@ HARD = {
 def test_they_draw_whatever_there_is_within_their_axes_and_what_evaluate_returns(name):
     (plot, own), (p, y) = PLOTS[name], samples(100)
     for forecasts, outcomes in HARD.values():
-        axis = plot(forecasts, outcomes, width="column", **own)
-        axis.figure.draw_without_rendering()
+        fig = plot(forecasts, outcomes, width="column", **own)
+        fig.draw_without_rendering()
+        axis = fig.axes[0]
         if plot is plots.reliability:
             one = G.from_samples(forecasts, outcomes)
             for drawn, (least, most) in (
@@ -419,12 +421,12 @@ def test_they_draw_whatever_there_is_within_their_axes_and_what_evaluate_returns
     if name == "trajectory":
         return
     gamma = G.from_samples(p, y)
-    title = plot(gamma, **own).get_title()
-    assert plot(oc.evaluate(p, y, measures=["ece"]), **own).get_title() == title
+    title = plot(gamma, **own).axes[0].get_title()
+    assert plot(oc.evaluate(p, y, measures=["ece"]), **own).axes[0].get_title() == title
     if name != "murphy":
-        axes = plot({"$a_b$ against 100 % {x}": gamma, "b": (p, y)}, width="column", **own)
-        assert axes.shape == (2,)
-        assert axes[0].get_title().startswith(r"\$a_b\$ against 100 % {x}")
+        axes = plot({"$a_b$ against 100 % {x}": gamma, "b": (p, y)}, width="column", **own).axes
+        assert len(axes) == (4 if plot in (plots.reliability, plots.witness) else 2)
+        assert axes[0].get_title().replace("\n", " ").startswith(r"\$a_b\$ against 100 % {x}")
 
 
 def test_what_is_refused(gamma):
@@ -451,34 +453,37 @@ def test_what_is_refused(gamma):
             plot(*given, **options)
 
 
-def test_captions_say_what_is_drawn(distinct, gamma):
-    (p, y), said = distinct, plots.reliability.caption
+def title(fig):
+    """The line of the title: in a legend, where there is one."""
+    return (
+        fig.legends[0].get_title().get_text()
+        if fig.legends
+        else fig._suptitle.get_text()
+        if fig._suptitle
+        else ""
+    )
+
+
+def test_title_lines_say_how_wide_bands_are_and_why_there_are_none(distinct, gamma):
+    p, y = distinct
     scaled = G.from_levels(gamma.predictions, gamma.mass, gamma.means)
-    for kind, what, band in [
-        ("points", "points", "Bars"),
-        ("smooth", "curve", "Band"),
-        ("corp", "curve", "Band"),
-    ]:
-        words = said(scaled, kind=kind)
-        assert f"Not shown: how far chance alone would move the {what}, for weights are not whole" in words
-        assert (band in words, band in said(gamma, kind=kind)) == (False, True)
-        assert f"would move the {what}." in said(gamma, kind=kind, band=None)
-    assert "the darker one point by point, the lighter one as a whole" in said(gamma, kind="corp")
-    assert "The whole curve leaves it more often" in said(gamma, kind="smooth")
-    for measure in ("cdl", "v_cdl", "scdl"):
-        assert "Calibrated: no task regrets anything." in plots.regret.caption(CALM, measure=measure)
+    for kind in ("points", "smooth", "corp"):
+        assert (
+            title(plots.reliability(scaled, kind=kind))
+            == "no band, for weights are not whole numbers of rounds"
+        )
+        assert title(plots.reliability(gamma, kind=kind, band=0.9)) == "bands of 90%"
+        assert title(plots.reliability(gamma, kind=kind, band=None)) == ""
     assert decisions_of(CALM, against="levels")[1] == "no threshold loses anything"
-    said = plots.trajectory.caption
-    assert f"Mark: where it is first seen outside, by forecast {running_bias(p, y).left:,}." in said(p, y)
-    assert "Mark" not in said([0.5] * 40, [0, 1] * 20)
-    assert "Band" not in said(p, y, band=None)
-    assert "Line: smooth_ce of all forecasts so far" in said(p, y, measure="smooth_ce")
-    assert "No intervals: 100% of the weight is on levels with fewer" in said(p, y, measure="ece", window=100)
-    said = plots.murphy.caption({"a": p, "b": 1 - p}, y, difference=True, band=0.9)
-    assert "score of “b” less that of “a”: above 0 the latter is better" in said
-    assert "an approximate 90% interval" in said
-    axis = plots.murphy({"$a$": p, "b": 1 - p, "c": p**2}, y)
-    assert [text.get_text() for text in axis.figure.legends[0].get_texts()] == [r"\$a\$", "b", "c"]
+    said = title(plots.trajectory(p, y, width="page"))
+    assert said == f"band of 95% · seen outside by forecast {running_bias(p, y).left:,}"
+    assert title(plots.trajectory(p, y, band=None)) == ""
+    said = title(plots.trajectory(p, y, measure="ece", window=100))
+    assert said.startswith("no intervals: 100% of the weight is on levels with fewer")
+    fig = plots.murphy({"a": p, "b": 1 - p}, y, difference=True, band=0.9)
+    assert title(fig) == "b less a · band of 90%"
+    fig = plots.murphy({"$a$": p, "b": 1 - p, "c": p**2}, y)
+    assert [text.get_text() for text in fig.legends[0].get_texts()] == [r"\$a\$", "b", "c"]
 
 
 def test_bands_of_clusters_are_by_them_and_points_have_none(monkeypatch):
@@ -486,7 +491,7 @@ def test_bands_of_clusters_are_by_them_and_points_have_none(monkeypatch):
     rows = oc.evaluate(p, y, measures=["ece"], clusters=np.repeat(np.arange(200), 3), bootstrap=20)
     assert rows.resample.clusters == 200
     for kind, mark in (("smooth", "smooth"), ("corp", "corp")):
-        table, alone = (plots.reliability.table(one, kind=kind) for one in (rows, rows.gamma))
+        table, alone = (plots.reliability_table(one, kind=kind) for one in (rows, rows.gamma))
         mine, theirs = (each[each["mark"] == mark] for each in (table, alone))
         wide = {"smooth": smoothed, "corp": recalibration}[kind](rows.gamma, resample=rows.resample)
         lower, upper = wide.band(0.95) if kind == "smooth" else (wide.lower, wide.upper)
@@ -494,45 +499,46 @@ def test_bands_of_clusters_are_by_them_and_points_have_none(monkeypatch):
         assert np.array_equal(mine["lower"], lower[inside])
         assert np.array_equal(mine["upper"], upper[inside])
         assert (mine["upper"] - mine["lower"]).mean() > 1.4 * (theirs["upper"] - theirs["lower"]).mean()
-    said = plots.reliability.caption
-    assert "near by, by clusters of rows)" in said(rows, kind="smooth")
-    assert "fewer than 30 equal clusters are near by" in said(rows, kind="smooth")
-    assert "equal clusters" not in said(rows.gamma, kind="smooth") + said(rows, kind="smooth", band=None)
     with monkeypatch.context() as patch:
         patch.setattr("onlinecal.report.reliability_plot.ROWS", 599)
-        assert "the curve, for more than 599 rows in clusters are not drawn again." in said(rows, kind="corp")
-        assert plots.reliability.table(rows, kind="corp")["lower"].isna().all()
-    assert "those of a cluster by a normal copula with the correlation seen" in said(rows, kind="corp")
-    assert "independently" not in said(rows, kind="corp")
-    none = "would move the points, for rows of a cluster may depend on each other."
-    assert none in said(rows)
-    assert "Bars" not in said(rows)
-    assert plots.reliability.table(rows)["lower"].isna().all()
+        table = plots.reliability_table(rows, kind="corp")
+        assert table["lower"].isna().all()
+        assert {*table["why"]} == {"more than 599 rows in clusters are not drawn again"}
+    table = plots.reliability_table(rows)
+    assert table["lower"].isna().all()
+    assert {*table["why"]} == {"rows of a cluster may depend on each other"}
     few = oc.evaluate(p, y, measures=["ece"], clusters=np.arange(600) % 5, bootstrap=20)
     for kind in ("smooth", "corp"):
-        assert "move the curve, for there are too few clusters." in said(few, kind=kind)
-        assert "Band" not in said(few, kind=kind)
+        assert {*plots.reliability_table(few, kind=kind)["why"]} == {"there are too few clusters"}
 
 
 @pytest.mark.parametrize("kind", ["points", "smooth", "corp"])
 def test_several_forecasts_in_one_panel(kind):
     p, y = samples(100, levels=5)
     both = {"raw": p, "other": p**2}
-    axis = plots.reliability(both, y, kind=kind, together=True)
-    (legend,) = axis.figure.legends
-    titles = [one.get_title().split("\n")[-1] for one in plots.reliability(both, y, kind=kind)]
+    (legend,) = plots.reliability(both, y, kind=kind, together=True).legends
+    titles = [axis.get_title().split("\n")[-1] for axis in plots.reliability(both, y, kind=kind).axes[:2]]
     named = [f"{label}: {title}" for label, title in zip(both, titles, strict=True)]
     assert [text.get_text() for text in legend.get_texts()] == named
-    table = plots.reliability.table(both, y, kind=kind, together=True)
+    table = plots.reliability_table(both, y, kind=kind, together=True)
     for place, q in enumerate(both.values()):
         mine, alone = (
             each.drop(columns=["label", "place"]).reset_index(drop=True)
-            for each in (table[table["place"] == place], plots.reliability.table(q, y, kind=kind))
+            for each in (table[table["place"] == place], plots.reliability_table(q, y, kind=kind))
         )
         assert mine.equals(alone)
-    said = plots.reliability.caption(both, y, kind=kind, together=True)
-    alone = plots.reliability.caption(both, y, kind=kind)
-    assert said.replace("Lines join the points of one forecast. ", "") == alone
+
+
+def test_a_grid_of_pairs_says_where_nothing_is_kept(gamma):
+    pairs = {("one", "drift"): gamma, ("one", "coin"): None, ("other", "drift"): gamma}
+    for plot in (plots.reliability, plots.regret, plots.witness):
+        fig = plot(pairs)
+        fig.draw_without_rendering()
+        panels = fig.axes if plot is plots.regret else fig.axes[:2] + fig.axes[4:6]
+        texts = [
+            {text.get_text() for text in axis.texts} & {"not played", "Γ is not kept"} for axis in panels
+        ]
+        assert texts == [set(), {"Γ is not kept"}, set(), {"not played"}]
 
 
 @pytest.mark.parametrize(
@@ -549,7 +555,9 @@ def test_the_worst_threshold_against_levels_in_words(positives, said):
 def test_columns_of_pandas_are_samples():
     """A Series has a method `resample`, as an evaluation has an attribute."""
     p, y = pd.Series([0.2, 0.8, 0.8]), pd.Series([0, 1, 0])
-    drawn = [plots.reliability(*given, kind="corp") for given in ((p, y), (p.to_numpy(), y.to_numpy()))]
+    drawn = [
+        plots.reliability(*given, kind="corp").axes[0] for given in ((p, y), (p.to_numpy(), y.to_numpy()))
+    ]
     assert drawn[0].lines[0].get_ydata().tolist() == drawn[1].lines[0].get_ydata().tolist()
 
 

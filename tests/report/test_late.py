@@ -6,17 +6,13 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter
-from onlinecal.engine.game import Game
 from onlinecal.report import people as people_room
 from onlinecal.report.comparing import answer, of_people
-from onlinecal.report.frames import curves_table
-from onlinecal.report.late_plot import late_table, plot_questions, question_bars
-from onlinecal.report.people import PeopleRow, makers_of, people_rows, people_table, plot_people
-from onlinecal.report.plots import captions
+from onlinecal.report.frames import curves_table, facts
+from onlinecal.report.late_plot import delays_table
+from onlinecal.report.people import PeopleRow, makers_of, panels_of, people_rows, plot_people
 from onlinecal.report.totals import print_totals, totals
-from onlinecal.schedules import Bursts, Constant, Pareto, Poisson, Recorded, Schedule, Scheduled
-from onlinecal.study.curves import Study, left_out
+from onlinecal.study.curves import Study
 
 F, N = oc.forecasters, oc.natures
 STAY = {"arrivals": {"name": "poisson", "rate": 0.1}, "stay": 40}
@@ -59,7 +55,7 @@ def printed(capsys, show, *given):
 
 
 def test_a_frame_for_each_nature_measure_and_forecaster_with_a_line_for_each_delay(late):
-    found = late_table(late, ["smooth_ce", "ece"])
+    found = delays_table(late, ["smooth_ce", "ece"])
     assert found.groupby(["row", "column"]).ngroups == found["heading"].nunique() == 2 * 2 * 2
     assert found["row"].nunique() == 2 * 2
     for _, each in found.groupby("heading"):
@@ -74,7 +70,7 @@ def test_a_frame_for_each_nature_measure_and_forecaster_with_a_line_for_each_del
 
 
 def test_dotted_is_what_so_many_copies_would_have(late):
-    found = dict([*late_table(late, ["smooth_ce", "ece", "brier"]).groupby("heading")])
+    found = dict([*delays_table(late, ["smooth_ce", "ece", "brier"]).groupby("heading")])
     t, b = np.array([100.0, 200.0, 400.0]), np.array([[1.0], [4.0], [21.0]])
     for measure, label, shape in (
         ("smCE", "∝ √(bT)", np.sqrt(b * t)),
@@ -89,7 +85,7 @@ def test_dotted_is_what_so_many_copies_would_have(late):
         assert drawn == pytest.approx(drawn[0, 0] * shape / shape[0, 0])
         assert lines(frame, "known") == []
     assert lines(found["Brier of forecast hedging, drift"], "rate") == []  # no rate is known
-    (legend,) = oc.plots.delays(late, ["smooth_ce"])[0, 0].figure.legends
+    (legend,) = oc.plots.delays(late, ["smooth_ce"]).legends
     said = " ".join(text.get_text() for text in legend.get_texts())
     assert ("b·R(T/b)" in said, "proven" in said) == (True, False)
 
@@ -100,11 +96,11 @@ def test_only_constant_delays_have_a_reference(people):
         bursts = oc.play(F.ForecastHedging(), N.Drift(), horizon=several, runs=2, delays=[0, 15], measures=["ece"],
                          arrivals={"name": "bursts", "size": 10})  # fmt: skip
         assert all(curve.open is not None and curve.against_rates() == "" for curve in bursts.curves())
-        assert "rate" not in {*late_table(bursts, ["ece"])["mark"]}
+        assert "rate" not in {*delays_table(bursts, ["ece"])["mark"]}
     options = {"horizon": [60, 120], "runs": 2, "measures": ["ece"]}
     half = oc.play(F.ForecastHedging(), N.Drift(), delays=[0, 2.5, 3], **options)
-    assert [rate["place"].iloc[0] for rate in lines(late_table(half, ["ece"]), "rate")] == [0, 2]
-    table = late_table(people, ["ece"])
+    assert [rate["place"].iloc[0] for rate in lines(delays_table(half, ["ece"]), "rate")] == [0, 2]
+    table = delays_table(people, ["ece"])
     assert {name[:39] for name in table["forecaster"]} == {"poisson (rate=2), pareto (cap=60) delay"}
     assert {*table["mark"]} == {"mean"}
     assert {*table["column"]} == {*people.forecasters}
@@ -112,7 +108,7 @@ def test_only_constant_delays_have_a_reference(people):
 
 def test_at_one_horizon_it_is_drawn_against_the_open_questions(late):
     one = Study(tuple(cell for cell in late.cells if cell.horizon == 400))
-    found = late_table(one, ["smooth_ce"])
+    found = delays_table(one, ["smooth_ce"])
     panels = found[["row", "column"]].drop_duplicates().to_numpy().tolist()
     assert panels == [["drift", "smooth_ce"], ["contrarian", "smooth_ce"]]
     frame = found[found["row"] == "drift"]
@@ -125,12 +121,10 @@ def test_at_one_horizon_it_is_drawn_against_the_open_questions(late):
     assert rate["total"].tolist() == pytest.approx(least * np.sqrt([1, 4, 21]))
 
 
-def test_no_caption_is_silent_about_open_questions(late):
-    for study, said in ((late, "up to 20 are open at the end"), (late.only(natures=["drift"]), "")):
-        for text in (captions["curves"](study.curves(["ece"])), captions["exponents"](study, ["ece"])):
-            assert ("open" in text) == bool(said)
-            assert said in text
-        assert said in left_out(study.curves())
+def test_no_title_line_is_silent_about_open_questions(late):
+    for study, said in ((late, "without up to 20 open questions"), (late.only(natures=["drift"]), "")):
+        assert said in facts(study.curves())
+        assert ("open" in facts(study.curves())) == bool(said)
 
 
 def test_the_best_known_rates_are_not_held_against_games_in_which_outcomes_come_late(capsys):
@@ -176,7 +170,7 @@ def test_numbers_of_decision_makers_are_those_of_the_games(people, capsys, monke
         # The bound of the picture: a best response is never above the diagonal.
         assert (makers["swap"] <= makers["cdl"] + 1e-9)[makers["best"]].all()
         assert mine.open == cell.open[-1] > 0
-        rows, row, label = people_table([mine]), mine.as_json(), makers.index[mine.worst()]
+        rows, row, label = panels_of([mine]), mine.as_json(), makers.index[mine.worst()]
         assert row["median_swap_regret"] == rows["y"][rows["mark"] == "median"].iloc[-1] == there.median()
         assert (row["decision_makers"], row["without_known_outcome"]) == (9, 1)
         assert (row["worst"]["label"], row["worst"]["swap_regret"]) == (label, there.max())
@@ -198,7 +192,7 @@ def test_decision_makers_without_a_known_outcome_can_be_drawn_and_printed(capsys
     (one,) = people_rows(study)
     assert len(one.seen) == 0
     assert one.worst() is one.worst("swap_each") is one.as_json()["worst"] is None
-    plot_people(study)[0, 0].figure.savefig("/dev/null", format="png")
+    plot_people(study).savefig("/dev/null", format="png")
     said = printed(capsys, of_people([one]).print)
     assert "1 decision maker, 1 without a question whose outcome is known" in said
 
@@ -242,7 +236,7 @@ def test_forecasters_may_leave_other_numbers_of_questions_open(open, said, capsy
 )
 def test_marks_are_within_their_axes_those_of_less_on_the_edge(last, cdl, monkeypatch):
     monkeypatch.setattr(people_room, "people_rows", lambda study: [row_of(last, cdl)])
-    axis = plot_people(oc.Study(()))[0, 1]
+    axis = plot_people(oc.Study(())).axes[1]
     assert not any(one.get_text() for one in axis.xaxis.get_ticklabels(minor=True))
     (marks,) = (line for line in axis.lines if line.get_label().startswith("best response"))
     for values, (low, high), own in (
@@ -260,50 +254,6 @@ def test_of_several_largest_the_first_is_named_and_the_others_counted(last, said
     monkeypatch.setenv("COLUMNS", "200")
     text = printed(capsys, of_people([row_of(last, [5, 4, 3][: len(last)])]).print)
     assert text.partition("mean over 1 run")[0].count(said) == times
-
-
-# ---------------------------------------------------------------- questions
-
-SCHEDULES = [Schedule(), Schedule(delays=Constant(7)), Schedule(Poisson(2), Pareto(0.7, 5, 400)),
-             Schedule(Bursts(10), Constant(25))]  # fmt: skip
-
-
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.label)
-@pytest.mark.parametrize(("horizon", "first"), [(60, 200), (400, 30)])
-def test_bars_are_what_a_game_does(schedule, horizon, first, seed):
-    bars, drawn = question_bars(schedule, horizon, seed, first=first), min(horizon, first)
-    game = Game(F.Constant(), N.Bernoulli(), horizon=horizon, runs=range(1), seed=seed, schedule=schedule)
-    game.advance(drawn)
-    assert len(bars.asked) == drawn == game.asked
-    assert bars.open.sum() == game.asked - game.resolved
-    times, open = bars.count()
-    for time, many in zip(times, open, strict=True):
-        known = sum(k <= time for k, waiting in zip(bars.known, bars.open, strict=True) if not waiting)
-        assert many == sum(a <= time for a in bars.asked) - known
-    assert open[-1] == bars.open.sum()
-    plot_questions([bars])[0, 0].figure.savefig("/dev/null", format="png")
-
-
-def test_outcomes_that_never_come_and_the_end_of_a_file(tmp_path):
-    file = tmp_path / "log.csv"
-    file.write_text("time,resolved\n1,9\n2,\n3,5\n")
-    schedule = Schedule(Scheduled(str(file)), Recorded(str(file)))
-    bars = question_bars(schedule, 3)
-    assert (bars.end, bars.open.tolist()) == (9.0, [False, True, False])
-    assert np.isinf(bars.known).tolist() == [False, True, False]
-    table = plot_questions.table([bars])
-    assert table["question"][table["mark"] == "never"].tolist() == [2]
-    said = plot_questions.caption([bars])
-    assert said.startswith("All questions of a game of T = 3.")
-    plot_questions([bars])
-    part = question_bars(schedule, 3, first=2)
-    assert (part.end, part.open.tolist()) == (3.0, [True, True])
-    long = question_bars(Schedule(delays=Constant(50)), 200, first=20)
-    both = plot_questions.caption([bars, long])
-    assert both.startswith("All questions of a game of T = 3; first 20 questions of a game of T = 200.")
-    assert "a game whose questions are all drawn ends with it." in both
-    with pytest.raises(InvalidParameter, match="the schedule has 3 questions"):
-        question_bars(schedule, 4)
 
 
 # ---------------------------------------------------------------- tables
@@ -331,7 +281,7 @@ def test_streams_have_tables_of_their_own(people, capsys):
 )
 def test_forecasters_are_across_with_several_horizons_or_a_single_schedule(horizons, delays, across):
     who = [F.Constant(0.3), F.EmpiricalMean()]
-    table = late_table(
+    table = delays_table(
         oc.play(who, "drift", horizon=horizons, runs=2, measures=["ece"], delays=delays), ["ece"]
     )
     assert set(table["column"]) == ({"ece"} if across else {"constant (p=0.3)", "empirical mean"})

@@ -6,7 +6,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.report import totals as overviews
-from onlinecal.report.pictures import Wanted, draw
+from onlinecal.report.pictures import draw
 from onlinecal.report.totals import long, overview, print_overview, ways_on
 from tests.command_line import onlinecal
 from tests.report.made import INF, TIMES, cell, study
@@ -114,4 +114,4 @@ def test_what_is_long_is_told_by_pairs_and_measures():
         with pytest.raises(
             InvalidParameter, match="1,001 curves; expected at most 1,000, chosen by --forecaster"
         ):
-            draw(table(np.ones((1001, 1))), Wanted(kind))
+            draw(table(np.ones((1001, 1))), kind)

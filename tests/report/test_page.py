@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
@@ -14,8 +13,7 @@ from scipy.stats import ttest_1samp
 import onlinecal as oc
 from onlinecal.core.guarantee import Sight
 from onlinecal.report import page as page_rows
-from onlinecal.report import page_pictures, style
-from onlinecal.report.curve_plot import sentences
+from onlinecal.report import page_pictures
 from onlinecal.report.page import page_of
 from onlinecal.report.page_pictures import MOST
 from onlinecal.report.totals import by_nature
@@ -219,35 +217,15 @@ def test_names_are_text_and_nothing_is_fetched():
     assert not re.search(r"url\(|@import|fetch\(|XMLHttp", text)
 
 
-COLOUR = re.compile(r"#[0-9a-fA-F]{6}\b")
+def test_every_picture_is_a_drawing_with_its_words(rich, monkeypatch):
+    drawn, real = [], page_pictures.drawing
 
-
-@pytest.mark.slow
-def test_every_picture_is_a_drawing_with_its_words_and_the_colours_of_a_light_page(rich, seed, monkeypatch):
-    """Every third picture is compared with one that is drawn for a light page, others for other seeds.
-
-    Matplotlib leaves out black, which is the default, so that the control has nearly black ink.
-    """
-    drawn, real, nearly = [], page_pictures.drawing, "#010101"
-    light = {key: {style.DARK: "#FFFFFF", style.LIGHT: nearly}[v] for key, v in style._DARK.items()}
-
-    def both(picture, width=None):
-        svg = real(picture, width)
-        drawn.append(svg)
-        values = dict(re.findall(r"(--c\d+):(#\w+)", svg.partition("@media")[0]))
-        assert set(values.values()) == {light for light, _ in style.PAIRS}
-        if (len(drawn) + seed) % 3 == 0:
-            with monkeypatch.context() as patched, mpl.rc_context(light):
-                patched.setattr(style, "_LIGHT_PAPER", style._LIGHT_PAPER._replace(ink=nearly))
-                axes = picture.draw(None, "", False, width, None, False)
-                wanted = style.written(np.ravel(axes)[0].figure, "svg").decode().partition("</style>")[2]
-            mine = re.sub(r"var\((--c\d+)\)", lambda name: values[name[1]], svg.partition("</style>")[2])
-            black = [colour.upper().replace(nearly, "#000000") for colour in COLOUR.findall(wanted)]
-            assert [colour.upper() for colour in COLOUR.findall(mine)] == black
-        return svg
+    def kept(figure):
+        drawn.append(real(figure))
+        return drawn[-1]
 
     monkeypatch.setattr(page_pictures, "MOST", 13)
-    monkeypatch.setattr(page_pictures, "drawing", both)
+    monkeypatch.setattr(page_pictures, "drawing", kept)
     page = page_of(rich, META, len(rich.cells), "x.db")
     images = [attributes for tag, attributes in Seen(page.html()).tags if tag == "img"]
     pictures = [*page.drawn.curves, *page.drawn.others]
@@ -262,26 +240,6 @@ def test_every_picture_is_a_drawing_with_its_words_and_the_colours_of_a_light_pa
         # The page says the caption, so the drawing does not.
         assert len(picture.caption) < 30 or picture.caption[:30] not in svg
         assert picture.caption in image["alt"]
-
-
-def test_what_captions_of_curves_share_is_said_once(rich, page):
-    words = Seen(page.html()).words
-    said = {
-        f"{measure} against {nature}": sentences(rich.only(natures=[nature]).curves([measure]))
-        for nature in rich.natures
-        for measure in rich.measures
-    }
-    assert "Line: mean of 3 runs." in page.drawn.shared
-    assert words.count("Line: mean of 3 runs. ") == 1 + sum(
-        "Line: mean of 3 runs. " in p.caption for p in page.drawn.others
-    )
-    for picture in page.drawn.curves:
-        whole_caption = said[picture.title]
-        own = [each for each in whole_caption if each not in page.drawn.shared]
-        assert picture.caption == " ".join(own)
-        assert all(each in page.drawn.shared or each in picture.caption for each in whole_caption)
-    every = [set(said[picture.title]) for picture in page.drawn.curves]
-    assert all(each in page.drawn.shared for each in set.intersection(*every))
 
 
 def test_the_same_study_gives_the_same_page():
@@ -346,7 +304,7 @@ def test_without_levels_there_is_no_diagram_but_a_sentence(undrawn):
     bare = results.study(cells(horizons=(20,), runs=1))
     page = page_of(study(*(replace(cell, gammas=type(cell.gammas)()) for cell in bare.cells)), {}, 4, "x.db")
     assert not [picture for picture in page.drawn.others if picture.title.startswith("Reliability")]
-    assert "left out where the level sets of a game are not kept" in " ".join(page.drawn.left)
+    assert "left out where no level sets of a game are kept" in " ".join(page.drawn.left)
     assert "Reliability diagrams are drawn" not in " ".join(page.drawn.left)
 
 

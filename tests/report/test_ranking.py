@@ -12,8 +12,8 @@ from scipy.stats import binom, t
 import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.report.comparing import front_json, of_fronts, of_ranking, ranking_json
-from onlinecal.report.study_plot import fronts_table, plot_pareto
-from onlinecal.report.style import paper
+from onlinecal.report.study_plot import pareto_table, plot_pareto
+from onlinecal.report.style import COLOURS, MARKERS
 from onlinecal.report.tables import print_json
 from onlinecal.report.totals import totals_markdown
 from onlinecal.study.compare import fronts, mean_ranks, ranking
@@ -119,19 +119,14 @@ def test_no_domination_is_certain_more_often_wrong_than_is_said(seed):
     assert wrong <= binom.isf(1e-9, 200, 0.05) < control
 
 
-def points(ax):
-    """Label → the point of a forecaster; crosses and the line have none."""
-    return {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
-
-
 def test_infinite_totals():
     mine = study(*made("drift", ("ece", "cdl"), [[1.0] * 3, [INF] * 3], [[1.0] * 3, [5.0] * 3]))
     (front,) = fronts(mine, "ece", "cdl")
     assert front.front == ["f0"]
     assert not front.certain.any()
     assert front_json(front)["forecasters"][1]["totals"] == [None, 5.0]
-    (ax,) = plot_pareto(mine, ("ece", "cdl"))
-    assert list(points(ax)) == ["f0"]
+    assert pareto_table(mine, ("ece", "cdl"))["first"].isna().tolist() == [False, True]
+    plot_pareto(mine, ("ece", "cdl")).draw_without_rendering()
 
 
 def test_pictures(seed):
@@ -139,36 +134,31 @@ def test_pictures(seed):
     totals = [noisy(rng, [0, 100, 50, 60]), noisy(rng, [0, 100, -50, -49.9])]
     totals[1][3] = totals[1][2]  # a tie in one measure: f3 is dominated, and not beyond doubt
     mine = study(*(each for nature in ("drift", "rain $1") for each in made(nature, ("ece", "cdl"), *totals)))
-    axes = plot_pareto(mine, ("ece", "cdl"), title="two")
-    assert axes.shape == (2,)
-    for ax, front in zip(axes, fronts(mine, "ece", "cdl"), strict=True):
-        found = points(ax)
-        assert list(found) == ["f0", "f1", "f2", "f3"]
-        for i, (who, point) in enumerate(found.items()):
-            look = paper(ax).style(mine.places[who])
-            assert (point.get_color(), point.get_marker()) == (look.colour, look.marker)
-            assert (point.get_xdata()[0], point.get_ydata()[0]) == tuple(front.means[i])
-            filled = point.get_markerfacecolor() == look.colour
-            assert filled == (who in front.front) == (who in ("f0", "f2"))
-        crosses = [(x.get_xdata()[0], x.get_ydata()[0]) for x in ax.lines if x.get_marker() == "x"]
+    table, fig = pareto_table(mine, ("ece", "cdl")), plot_pareto(mine, ("ece", "cdl"), title="two")
+    for axis, front in zip(fig.axes, fronts(mine, "ece", "cdl"), strict=True):
+        part = table[table["nature"] == front.nature]
+        assert part["forecaster"].tolist() == ["f0", "f1", "f2", "f3"]
+        assert (part[["first", "second"]].to_numpy() == front.means).all()
+        assert part["forecaster"][~part["dominated"]].tolist() == ["f0", "f2"]
+        assert part["forecaster"][part["certain"]].tolist() == ["f1"]
+        points = [line for line in axis.lines if len(line.get_xdata()) == 1 and line.get_marker() != "x"]
+        for point, row in zip(points, part.itertuples(), strict=True):
+            assert (point.get_xdata()[0], point.get_ydata()[0]) == (row.first, row.second)
+            assert (point.get_color(), point.get_marker()) == (COLOURS[row.place], MARKERS[row.place])
+            assert (point.get_markerfacecolor() == point.get_color()) != row.dominated
+        crosses = [(x.get_xdata()[0], x.get_ydata()[0]) for x in axis.lines if x.get_marker() == "x"]
         assert crosses == [tuple(front.means[1])]
-    assert axes[0].get_xlabel() == "ECE, total (lower is better)"
-    said = plot_pareto.caption(mine, ("ece", "cdl"))
-    for part in ("mean totals of 16 runs at T = 100, the largest", "Hollow:", "With a cross:", "with 95 %"):
-        assert part in said
-    axes[1].figure.savefig("/dev/null", format="png")  # labels of matplotlib's own language are no formulas
+    assert fig.axes[0].get_xlabel() == "ECE, total (lower is better)"
+    assert "16 runs · T = 100" in fig.legends[0].get_title().get_text()
+    fig.savefig("/dev/null", format="png")  # labels of matplotlib's own language are no formulas
 
 
-def test_the_caption_of_fronts():
-    totals, options = ([[1.0], [200.0]], [[2.0], [1.0]]), {"recorded": True, "open": (3,)}
-    mine = study(*made("drift", ("ece", "cdl"), *totals, **options))
-    said = plot_pareto.caption(mine, ("ece", "cdl"))
-    assert said.startswith("Point: mean totals of 1 run at T = 100, the largest")
-    for text in (said, " ".join(of_fronts(fronts(mine, "ece", "cdl")).notes)):
-        assert "On recorded outcomes" in text
-        assert "Questions that are open at the end are in no total" in text
-    (ax,) = plot_pareto(mine, ("ece", "cdl"))
-    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
+def test_axes_of_fronts_have_one_scale_in_all_panels():
+    """Logarithmic if all means of a measure are positive."""
+    mine = study(*made("drift", ("ece", "cdl"), [[1.0], [200.0]], [[2.0], [-1.0]]),
+                 *made("rain", ("ece", "cdl"), [[1.0], [1.1]], [[2.0], [1.0]]))  # fmt: skip
+    scales = [(axis.get_xscale(), axis.get_yscale()) for axis in plot_pareto(mine, ("ece", "cdl")).axes]
+    assert scales == [("log", "linear")] * 2
 
 
 # ---------------------------------------------------------------- in words
@@ -238,6 +228,5 @@ def test_who_dominates_by_hand():
     (front,) = fronts(mine, "ece", "cdl")
     assert front.front == ["f0", "f3"]
     assert [front.by(who) for who in front.forecasters] == [[], ["f0"], ["f0"], []]
-    table = fronts_table(mine, [front])
-    marks = {"f0": "best", "f1": "dominated", "f2": "dominated", "f3": "best", "": "front"}
-    assert dict(zip(table["forecaster"], table["mark"], strict=True)) == marks
+    table = pareto_table(mine, ("ece", "cdl")).set_index("forecaster")
+    assert table["dominated"].to_dict() == {"f0": False, "f1": True, "f2": True, "f3": False}

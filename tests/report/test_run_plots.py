@@ -13,9 +13,9 @@ import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth.rates import best_known
-from onlinecal.report.panels import show, stacked
-from onlinecal.report.run_plot import local_slopes, plot_runs, plot_slopes, runs_table, slopes_table
-from onlinecal.report.study_plot import KINDS, TASKS, plot_tasks, scale_tasks, tasks_table
+from onlinecal.report.curve_plot import local_slopes, plot_runs, plot_slopes, runs_table, slopes_table
+from onlinecal.report.facets import stacked
+from onlinecal.report.study_plot import KINDS, draw_tasks, plot_tasks, tasks_table
 from onlinecal.report.style import log_ticks
 from onlinecal.study.curves import summary
 from tests.report import made
@@ -41,7 +41,7 @@ def one():
 
 
 def test_regrets_of_tasks_are_the_means_at_the_largest_horizon(study):
-    table = plot_tasks.table(study)
+    table = tasks_table(study)
     assert len(table[table["mark"] == "regret"]) == 2 * len(KINDS) * 2 * 2
     assert {*table["horizon"]} == {900}
     for row in table.itertuples():
@@ -49,14 +49,15 @@ def test_regrets_of_tasks_are_the_means_at_the_largest_horizon(study):
         totals = study.curve(f"{row.kind}[{row.task}]", row.forecaster, row.nature).totals[-1]
         if row.mark == "regret":
             assert (row.total, row.half) == summary(totals)
-            assert (row.left, row.right) == (row.total - row.half, row.total + row.half)
+            # A swap regret is never negative: nor is its interval.
+            least = -np.inf if row.kind == "external_regret" else 0.0
+            assert (row.left, row.right) == (max(row.total - row.half, least), row.total + row.half)
         else:
             assert (row.kind, row.total) == ("swap_regret", bound.mean())
-            # The caption's statement on the tick.
             assert row.task != "umbrella" or (totals <= bound + 1e-9).all()
-    single = oc.play("constant", "drift", horizon=50, runs=1, measures=["ece"], tasks=["umbrella"])
-    said = plot_tasks.caption(single)
-    assert ("interval" in said, "CDL" in said) == (False, False)
+    fig = plot_tasks(study)
+    fig.draw_without_rendering()
+    assert len(fig.axes) == 2 * len(KINDS)
     with pytest.raises(InvalidParameter, match="no task was played"):
         plot_tasks(made.study({("a", "drift"): [1.0]}))
 
@@ -71,15 +72,14 @@ def test_every_run_is_drawn_and_the_mean(one, study):
         runs = table[table["mark"] == "run"]
         assert {*table["scale"]} == {scale}
         assert np.array_equal(runs["total"].to_numpy().reshape(5, -1).T, shown, equal_nan=True)
-        axis = plot_runs([one.curve("cdl")], scale=scale)[0, 0]
+        axis = plot_runs([one.curve("cdl")], scale=scale).axes[0]
         assert axis.get_xscale() == axis.get_yscale() == scale
         thin = [artist for artist in axis.lines if artist.get_linewidth() == 0.6]
         assert np.array_equal(np.array([a.get_ydata() for a in thin]).T, shown, equal_nan=True)
     # Runs of different games are not joined by a line.
     assert {*runs_table(study.curves(["ece"]))["mark"]} == {"point", "mean"}
-    points = [a for a in plot_runs(study.curves(["ece"]))[0, 0].lines if a.get_linestyle() == "None"]
+    points = [a for a in plot_runs(study.curves(["ece"])).axes[0].lines if a.get_marker() == "."]
     assert [len(artist.get_xdata()) for artist in points] == [3 * 5] * 2
-    assert plot_runs.caption(one.curves(["ece"])).endswith("Thick line or large points: mean of 5 runs.")
 
 
 @pytest.mark.parametrize(
@@ -90,13 +90,10 @@ def test_every_run_is_drawn_and_the_mean(one, study):
     ],
 )  # fmt: skip
 def test_totals_without_a_place_are_counted(totals, scale, left):
-    found, other = curve(totals), curve([[1, 1]] * 4, measure="cdl")
-    table = runs_table([found])
+    table = runs_table([curve(totals)])
     assert {*table["scale"]} == {scale}
     assert table["total"][table["mark"] != "mean"].isna().sum() == left
-    said = plot_runs.caption([found, other])
-    assert ("The vertical axis is linear where totals are negative, or none" in said) == (scale == "linear")
-    assert (f"0 on a logarithmic axis: {left} total" in said) == (left > 0)
+    plot_runs([curve(totals), curve([[1, 1]] * 4, measure="cdl")]).draw_without_rendering()
 
 
 # ---------------------------------------------------------------- slopes
@@ -137,9 +134,6 @@ def test_where_there_is_no_slope_or_no_interval():
     _, lower, upper = local_slopes(same)
     assert upper - lower == pytest.approx(0, abs=1e-6)  # nothing is left to chance
     assert np.isnan(local_slopes(replace(same, recorded=True))[1]).all()
-    # Of two runs the other is 0.
-    zero = curve([[0, 5], [0, 6], [1, 7], [2, 9]])
-    assert np.isnan(local_slopes(zero)[1]).tolist() == [True, True, False]
     with pytest.raises(InvalidParameter, match="no curve with two T or more"):
         plot_slopes([curve([3], [100])])
 
@@ -166,6 +160,13 @@ def test_the_interval_of_a_slope_covers_what_it_says(fresh, runs, seed):
     assert hold >= binom.ppf(1e-6, many, 0.93) > control
 
 
+def test_slopes_share_limits_by_row():
+    steep = [made.cell("a", [t**2.0] * 2, "other", times=(t,)) for t in (100, 200, 400)]
+    flat = [made.cell("a", {"ece": [t**0.5] * 2, "cdl": [t**0.4] * 2}, times=(t,)) for t in (100, 200, 400)]
+    limits = [axis.get_ylim() for axis in plot_slopes(made.study(*flat, *steep).curves()).axes]
+    assert limits[0] == limits[1] != limits[2]
+
+
 # ---------------------------------------------------------------- labels of axes
 
 
@@ -185,8 +186,7 @@ def test_points_of_far_apart_regrets_are_within_their_axes_and_labels_apart(leas
     rows = stacked([{"mark": "regret", "forecaster": ["one", "other"] * 2, "place": [0, 1] * 2, "total": mean,
                      "left": mean, "right": mean, "line": [-0.2, 0.2, 0.8, 1.2]}])  # fmt: skip
     axis = Figure(figsize=(2.4, 2.0), layout="constrained").subplots()
-    show(axis, rows, TASKS, "total", "line", "forecaster")
-    scale_tasks(axis, rows, ["a", "b"], named=True)
+    draw_tasks(axis, rows, ["a", "b"])
     inside = axis.transData.inverted()
     low, high = (inside.transform(axis.transAxes.transform((x, 0)))[0] for x in (0.02, 0.98))
     assert low < mean.min() < mean.max() < high
@@ -213,8 +213,10 @@ def test_intervals_of_regrets_are_those_of_student():
     assert list(table["kind"]) == list(KINDS)
     for k, row in enumerate(table.itertuples(), 1):
         low, high = student.interval(0.95, 4, loc=k * totals.mean(), scale=k * totals.std(ddof=1) / 5**0.5)
-        assert (row.left, row.right, row.total, row.half) == pytest.approx(
-            (low, high, 4.6 * k, (high - low) / 2)
-        )
+        low = low if row.kind == "external_regret" else max(low, 0.0)
+        assert (row.left, row.right, row.total) == pytest.approx((low, high, 4.6 * k))
+    # Where all is exactly 0 the axis is no scatter of roundings.
+    zero = made.study(made.cell("a", {column: [0.0, 0.0] for column in columns}))
+    assert [axis.get_xlim() for axis in plot_tasks(zero).axes] == [(-1.0, 1.0)] * 3
     single = tasks_table(made.study(made.cell("a", {column: [3.0] for column in columns})))
     assert {*single["left"], *single["right"]} == {3.0}

@@ -5,8 +5,8 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import OnlinecalError
-from onlinecal.report.pictures import Wanted, draw
-from onlinecal.report.sweep_plot import swept
+from onlinecal.report.pictures import draw
+from onlinecal.report.sweep_plot import sweep_table
 
 F, N = oc.forecasters, oc.natures
 BETAS = (20.0, 0.5, 1.0)
@@ -31,7 +31,8 @@ def values(study, beta, nature, horizon):
 
 def lines(*given):
     """Panel → measure → the rows of its line."""
-    table, _ = swept(*given)
+    study, measures, against, *bars = given
+    table = sweep_table(study, measures, against, **({"bars": bars[0]} if bars else {}))
     return [dict([*rows.groupby("measure", sort=False)]) for _, rows in table.groupby("panel")]
 
 
@@ -46,7 +47,8 @@ def shown(line, i):
 
 
 def test_one_panel_for_all_that_is_the_same_but_for_the_parameter(study):
-    table, left = swept(study, ["smooth_ce", "ece"], "beta")
+    table = sweep_table(study, ["smooth_ce", "ece"], "beta")
+    left = table.attrs["without"]
     panels = [(n, t) for n in study.natures for t in (50, 100)]
     assert list(dict.fromkeys(table["heading"])) == [f"tempered against {n}, T = {t}" for n, t in panels]
     assert left == ["truthful"]
@@ -77,16 +79,12 @@ def test_a_parameter_of_natures_and_of_players_under_others():
     for name, at in (("q", [0.2, 0.7]), ("of.p", [0.3, 0.6])):
         found = lines(played, ["ece"], name)
         assert [each["ece"]["at"].tolist() for each in found] == [at] * 2
-        # One run has no spread: a point without a bar, and words that say so.
+        # One run has no spread: a point without a bar.
         assert np.isnan(found[0]["ece"]["upper"]).all()
-    assert all("bernoulli, T = 40" in heading for heading in swept(played, ["ece"], "q")[0]["heading"])
-    assert (
-        "mean of 1 run, and one standard deviation of the runs to either side; a single run has no spread"
-        in oc.plots.captions["sweep"](played, ["ece"], "of.p")
-    )
+    assert all("bernoulli, T = 40" in heading for heading in sweep_table(played, ["ece"], "q")["heading"])
     both = oc.play([F.Constant(0.2), F.Shifted(by=0.1), F.Shifted(by=0.2)], N.UniformTruth(), horizon=20, runs=2,
                    measures=["ece"])  # fmt: skip
-    assert swept(both, ["ece"], "by")[1] == [both.forecasters[0]]
+    assert sweep_table(both, ["ece"], "by").attrs["without"] == [both.forecasters[0]]
 
 
 def test_against_the_number_of_rounds(study):
@@ -99,7 +97,8 @@ def test_against_the_number_of_rounds(study):
 
 
 def test_what_is_drawn_is_what_the_frames_say(study):
-    axes, left = draw(study, Wanted("sweep", ("smooth_ce", "ece"), against="beta"))
+    figure, left = draw(study, "sweep", measure=("smooth_ce", "ece"), against="beta")
+    axes = figure.axes
     assert (len(axes), left) == (4, "")
     line, drawn = first(study, ["smooth_ce", "ece"], "beta"), axes[0].lines[0]
     assert drawn.get_ydata() == pytest.approx(line["value"].to_numpy())
@@ -110,12 +109,10 @@ def test_what_is_drawn_is_what_the_frames_say(study):
     assert bars == [
         pytest.approx([low, high]) for low, high in zip(line["lower"], line["upper"], strict=True)
     ]
-    said = " ".join(axes[0].figure._supxlabel.get_text().split())
-    assert said == oc.plots.captions["sweep"](study, ["smooth_ce", "ece"], "beta")
-    assert "set a little apart" in said
-    assert "Not drawn, without beta as a number: truthful." in said
-    single, _ = draw(study, Wanted("sweep", ("ece",), against="beta"))
-    assert single[0].lines[0].get_xdata() == pytest.approx(sorted(BETAS))
+    said = " ".join(figure.legends[0].get_title().get_text().split())
+    assert said.endswith("mean ± standard deviation · without beta: truthful")
+    single, _ = draw(study, "sweep", measure=("ece",), against="beta")
+    assert single.axes[0].lines[0].get_xdata() == pytest.approx(sorted(BETAS))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +128,7 @@ def test_what_is_drawn_is_what_the_frames_say(study):
 def test_what_is_refused(given, said, study, monkeypatch):
     monkeypatch.setattr("onlinecal.report.sweep_plot.MOST", 3)
     with pytest.raises(OnlinecalError, match=said):
-        swept(study, *given)
+        sweep_table(study, *given[:2], **({"bars": given[2]} if len(given) > 2 else {}))
 
 
 def test_infinite_values_have_no_point_and_it_is_said():
@@ -142,4 +139,4 @@ def test_infinite_values_have_no_point_and_it_is_said():
         line = first(certain, ["log_loss"], "p", bars)
         assert shown(line, 0)[1] == np.inf
         assert np.isfinite(shown(line, 1)).all()
-    assert oc.plots.sweep(certain, ["log_loss"], "p")[0].lines[0].get_xdata() == pytest.approx([0.3])
+    assert oc.plots.sweep(certain, ["log_loss"], "p").axes[0].lines[0].get_xdata() == pytest.approx([0.3])
