@@ -75,7 +75,7 @@ def of_gammas(
 
 
 def each_of(found: Mapping[Any, JointDistribution | None], make: Callable[[Any], Any]) -> dict[Any, Any]:
-    """What is made of each Γ; None where it is not kept."""
+    """The results of `make` for each Γ; None where it is not kept."""
     return {label: None if gamma is None else make(gamma) for label, gamma in found.items()}
 
 

@@ -83,7 +83,7 @@ def test_the_page_loads_alone_and_fits(opened, address, width, scheme):
     page = opened(address, width, scheme)
     check_alone(page, width, ("data:", address))
     assert page.evaluate("document.images.length") > 2
-    # Each picture has the colours of such a page: one drawing holds both, and the browser chooses.
+    # Each picture has the colours of such a page: on a dark one the browser inverts them.
     for picture in page.locator("figure img").all():
         assert (lightness(picture.screenshot()) > 0.9) == (scheme == "light")
     colours = (
