@@ -139,14 +139,18 @@ def _stream_of(names: tuple[str, ...]) -> float:
 
 
 def summed_certificates(player: Copies, names: Sequence[str]) -> dict[str, Floats]:
-    """Sums of the certificates of the copies that have been asked, in the order in which they began."""
-    totals = {name: np.zeros(len(player.runs)) for name in names}
-    copies = player.state[0, WHOLE:].reshape(-1, EACH)
-    for k in np.argsort(copies[:, BEGUN], kind="stable").tolist():
-        if copies[k, ASKED]:
-            found = player.parts[k].certify(player.parts[k])
-            for name in names:
-                totals[name] += found[name]
+    """Sums of the certificates of the copies that each run has asked, in the order in which they began."""
+    copies = player.state[:, WHOLE:].reshape(len(player.state), -1, EACH)
+    asked = [k for k in range(copies.shape[1]) if copies[:, k, ASKED].any()]
+    if not asked:
+        return {name: np.zeros(len(copies)) for name in names}
+    parts: list[Any] = [player.parts[k] for k in asked]
+    found = [part.certify(part) for part in parts]
+    order = np.argsort(copies[:, asked, BEGUN], axis=1, kind="stable")
+    totals = {}
+    for name in names:
+        each = np.where(copies[:, asked, ASKED], np.transpose([said[name] for said in found]), 0.0)
+        totals[name] = np.cumsum(np.take_along_axis(each, order, axis=1), axis=1)[:, -1]
     return totals
 
 

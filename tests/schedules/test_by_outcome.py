@@ -7,7 +7,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import OnlinecalError
-from onlinecal.forecasters import Delayed, EmpiricalMean
+from onlinecal.forecasters import DefensiveForecasting, Delayed, EmpiricalMean
 from onlinecal.natures import Bernoulli, Drift
 from onlinecal.schedules import (
     ByOutcome,
@@ -39,6 +39,19 @@ def test_pauses_change_nothing_for_a_forecaster_of_copies(delays, seed):
             game.advance(until)
         found.append(came_to(game))
     assert found[0] == found[1] == found[2]
+
+
+def test_copies_certify_the_rounds_of_each_run(seed):
+    """Runs have different orders of events, and so other copies."""
+    schedule = Schedule(delays=ByOutcome(1, 20))
+
+    def certified(runs):
+        who = Delayed(DefensiveForecasting())
+        game = game_of(who, Bernoulli(0.4), 300, runs, seed=seed, schedule=schedule)
+        game.advance(60)
+        return game.certificates()["kernel_ce_certificate"].tolist()
+
+    assert certified(range(3)) == [each for run in range(3) for each in certified(range(run, run + 1))]
 
 
 @pytest.mark.parametrize("delays", DELAYS, ids=str)

@@ -218,7 +218,8 @@ def state(simulation):
 
 @pytest.mark.parametrize("world", some_fast(3, ALL), ids=str)
 def test_pauses_and_batches_do_not_matter(world):
-    for forecaster in (f.ForecastHedging(), f.DefensiveForecasting(), f.as_forecaster(Mean)):
+    delayed = f.Delayed(f.DefensiveForecasting())
+    for forecaster in (f.ForecastHedging(), delayed, f.as_forecaster(Mean)):
         whole = simulated(forecaster, world, 150, 3, horizon=300, seed=5)
         other = simulated(forecaster, world, 1, 3, horizon=300, seed=5)
         for until in (7, 150):
@@ -229,6 +230,7 @@ def test_pauses_and_batches_do_not_matter(world):
         assert state(whole) == state(other)
         alone = simulated(forecaster, world, 300, range(2, 3), seed=5)
         assert state(alone)[0] == state(whole)[0][2:]
+        assert state(alone)[3] == {name: totals[2:] for name, totals in state(whole)[3].items()}
 
 
 class Mean:
