@@ -166,7 +166,7 @@ def strategies_in(kind: str, value: Any, folder: Path = Path(), names: bool = Fa
 
 
 def found(what: str, name: str) -> tuple[str, Any]:
-    """The kind of a strategy by its name alone, as `kind_of`, and what makes it; `what` is said to be sought."""
+    """The kind of a strategy, as `kind_of`, and what makes it, by its name; a refusal speaks of `what`."""
     if foreign(name):
         thing = locate(what, name)
         return kind_of(thing), thing

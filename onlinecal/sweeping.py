@@ -238,7 +238,7 @@ def _without(table: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 def _tables(table: Mapping[str, Any]) -> Named:
     """Tables as they are: their names are found where they are taken."""
-    return Named(_words(table.get("name", "")), dict)
+    return Named(_words(table["name"]) if _has_name(table) else "", dict)
 
 
 def lineup(kind: str, given: Any, folder: Path = Path()) -> list[Entry]:
