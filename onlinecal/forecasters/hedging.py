@@ -43,7 +43,8 @@ class ForecastHedging(OnGrid):
     Parameters
     ----------
     m : int or str, default "T^(1/3)"
-        Steps of the grid 0, 1/m, …, 1: a number, or an expression in T, rounded up to an even number: ½ is on the grid.
+        Steps of the grid 0, 1/m, …, 1: a number or an expression in T. The latter is rounded up to an even number, so
+        that ½ is on the grid.
     """
 
     deterministic, safe_under_delay, memory = False, True, "O(m)"
@@ -157,7 +158,8 @@ class CDLMinimiser(OnGrid):
     Parameters
     ----------
     m : int or str, default "T^(1/2)"
-        Steps of the grid: a number, or an expression in T, rounded up to an even number: ½ is on the grid.
+        Steps of the grid: a number or an expression in T. The latter is rounded up to an even number, so that ½ is on
+        the grid.
     """
 
     deterministic, safe_under_delay, memory = False, True, "O(m)"

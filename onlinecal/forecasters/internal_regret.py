@@ -45,7 +45,8 @@ class FosterVohra(OnGrid):
     Parameters
     ----------
     m : int or str, default "T^(1/3)"
-        Steps of the grid: a number, or an expression in T, rounded up to an even number: ½ is on the grid.
+        Steps of the grid: a number or an expression in T. The latter is rounded up to an even number, so that ½ is on
+        the grid.
     swaps : {"next", "all"}, default "next"
         The regrets in the matrix: those against the two neighbours, or, as in the paper, against every point. No regret
         against the neighbours means no regret at all.
@@ -267,7 +268,8 @@ class BlumMansour(OnGrid):
     Parameters
     ----------
     m : int or str, default "T^(1/3)"
-        Steps of the grid: a number, or an expression in T, rounded up to an even number: ½ is on the grid.
+        Steps of the grid: a number or an expression in T. The latter is rounded up to an even number, so that ½ is on
+        the grid.
     """
 
     deterministic, safe_under_delay, memory = False, True, "O(m)"

@@ -1,7 +1,7 @@
 """Forecasters compared nature by nature, and how much of that is beyond doubt: ranks, fronts, differences by run.
 
-Each comparison is a list of `Contest`, one for each nature, and a table of it is a DataFrame: `ranks_table`,
-`pairs_table`, `front_table`; `paired` returns one at once.
+Each comparison is a list of `Contest`, one for each nature. `ranks_table`, `pairs_table` and `front_table` make it a
+DataFrame; `paired` returns one at once.
 """
 
 from __future__ import annotations
@@ -277,7 +277,7 @@ def ranking(study: Study, measure: str, level: float = 0.95) -> list[Contest]:
 
 
 def ranks_table(found: Sequence[Contest]) -> pd.DataFrame:
-    """A row for each nature and forecaster: its total, its rank, and the best and the worst that are not ruled out."""
+    """A row for each nature and forecaster: its total, its rank, and the best and worst that are not ruled out."""
     import pandas as pd
 
     rows = [
@@ -338,7 +338,7 @@ def fronts(study: Study, first: str, second: str, level: float = 0.95) -> list[C
 
 
 def front_table(found: Contest) -> pd.DataFrame:
-    """A row for each forecaster: its totals, whether it is on the front, and by whom it is dominated."""
+    """A row for each forecaster: its totals, whether it is on the front, and the forecasters that dominate it."""
     import pandas as pd
 
     rows = [
@@ -361,10 +361,10 @@ _SEEN = {Sight.HISTORY: "past forecasts", Sight.LAW: "the law of the forecast", 
 def paired(study: Study, measure: str, level: float = 0.95) -> tuple[pd.DataFrame, list[str]]:
     """All differences of two forecasters in one measure at the largest T, and the natures that allow none, with why.
 
-    A row for each nature and pair, on the same outcomes: the mean total of the first less that of the second, and its
-    interval by Student's t on one difference a run; all hold together with the level (Bonferroni). ``half_width`` is 0
-    or infinite where the difference is the same in all runs. ``lower_total`` names who has the lower total beyond
-    doubt; "" for neither.
+    A row for each nature and pair has the mean total of the first less that of the second, on the same outcomes. Its
+    interval is by Student's t on one difference a run; all hold together with the level (Bonferroni). ``half_width`` is
+    0 or infinite where the difference is the same in all runs. ``lower_total`` names the forecaster with the lower
+    total beyond doubt; "" for neither.
     """
     import pandas as pd
 

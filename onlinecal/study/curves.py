@@ -121,8 +121,8 @@ class Curve:
     def against_rates(self, level: float = 0.95) -> str:
         """Whether the total grows out of what is proved and known, beyond doubt of the level; see `growth.trend`.
 
-        ``"above proven"``: it grows faster than the bound proved for this forecaster, over these T and still at the
-        largest, and no bend leads back. Else ``"above O"``: so against the best known upper rate of the measure; or
+        ``"above proven"``: it grows faster than the bound proved for this forecaster, still at the largest T, and no
+        bend leads back. Else ``"above O"``: so against the best known upper rate of the measure; or
         ``"below Ω"``: slower than the lower one. Empty otherwise, and for games that are not fresh and independent:
         rates are about games tuned to T. Best known rates are compared only where no outcome is late.
         """

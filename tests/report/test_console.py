@@ -21,7 +21,7 @@ F, N = oc.forecasters, oc.natures
 
 
 def test_an_exponent_is_the_same_in_every_table():
-    """However many others are shown with it: of a study, in a table of one measure or of all, in a picture."""
+    """However many others are shown with it, and also in pictures."""
     played = oc.play([F.ForecastHedging(), F.EmpiricalMean()], [N.Drift(), N.Bernoulli()],
                      horizon=[100, 196, 484, 1000], runs=4, measures=["ece", "cdl"])  # fmt: skip
     for measures, cells in ((None, 8), (["ece"], 4)):
