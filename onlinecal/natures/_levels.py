@@ -15,7 +15,7 @@ from onlinecal.engine.steps import Run, kernel, law, shared, state
 #: a level (or the number of a cell) and its numbers. The settled ones are in ascending order; the newcomers behind
 #: them, a few, also are. Behind all are zeros, as of a level to come.
 MANY, SETTLED, OWN, BEGIN = range(4)
-#: shared: how many numbers a row has, and how many cells there are, or 0; behind them what the nature was given
+#: shared: how many numbers a row has, and how many cells there are, or 0; then what was given
 WIDE, CELLS, GIVEN = range(3)
 #: the numbers of a level: how often it was drawn, and its bias. `Ratchet` also keeps 1 while this is on its way down
 DRAWN, BIAS, FALLS = range(3)
@@ -53,7 +53,7 @@ def first_from(rows, low, high, key):
 
 @kernel
 def found(run, value):
-    """The rows, the key of a level, and the place of its row; if it is new, that of a level to come."""
+    """The rows, the key of a level, and the place of its row. If it is new, that is a level to come."""
     mine, wide, cells = state(run), int(shared(run)[WIDE]), int(shared(run)[CELLS])
     rows = mine[BEGIN : BEGIN + (len(mine) - BEGIN) // wide * wide].reshape(-1, wide)
     many, settled, key = int(mine[MANY]), int(mine[SETTLED]), float(cell_of(value, cells)) if cells else value
