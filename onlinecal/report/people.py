@@ -266,13 +266,13 @@ def _bound(axis: Any, marks: Mapping[str, pd.DataFrame], row: PeopleRow, across:
     if (worst := row.worst()) is not None:
         cdl, swap = row.makers.loc[worst, ["cdl", "swap"]].astype(float)
         _name(axis, row, worst, max(cdl, across[0]), max(swap, up[0]))
-    axis.legend(loc="upper left", frameon=True, edgecolor="none", framealpha=0.8)
+    axis.legend(loc="best", frameon=True, edgecolor="none", framealpha=0.8)
 
 
 def _shares(axis: Any, marks: Mapping[str, pd.DataFrame], row: PeopleRow, most: float) -> None:
     for kind, colour in (("CDL", GREY), ("swap regret", ink())):
         axis.step(marks[kind]["x"], marks[kind]["y"], where="post", color=colour, label=kind)
-    axis.set(xlim=(0.0, 1.04 * most), ylim=(0.0, 1.02), xlabel="for each question with a known outcome",
+    axis.set(xlim=(0.0, 1.04 * most), ylim=(0.0, 1.02), xlabel="for each known outcome",
              ylabel="share with at most this")  # fmt: skip
     if (at := row.worst("swap_each")) is not None:
         one = row.makers.loc[at]
@@ -282,4 +282,4 @@ def _shares(axis: Any, marks: Mapping[str, pd.DataFrame], row: PeopleRow, most: 
             (0, -34), textcoords="offset points", ha="right" if rate > 0.5 * most else "left", va="top", fontsize=7,
             arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.6},
         )  # fmt: skip
-        axis.legend(loc="lower right")
+        axis.legend(loc="best")
