@@ -361,10 +361,10 @@ _SEEN = {Sight.HISTORY: "past forecasts", Sight.LAW: "the law of the forecast", 
 def paired(study: Study, measure: str, level: float = 0.95) -> tuple[pd.DataFrame, list[str]]:
     """All differences of two forecasters in one measure at the largest T, and the natures that allow none, with why.
 
-    A row for each nature and pair has the mean total of the first less that of the second, on the same outcomes. Its
-    interval is by Student's t on one difference a run; all hold together with the level (Bonferroni). ``half_width`` is
-    0 or infinite where the difference is the same in all runs. ``lower_total`` names the forecaster with the lower
-    total beyond doubt; "" for neither.
+    A row for each nature and pair has the mean total of the first less that of the second. They have the same outcomes.
+    The interval is by Student's t on one difference a run; all hold together with the level (Bonferroni).
+    ``half_width`` is 0 or infinite where the difference is the same in all runs. ``lower_total`` names the forecaster
+    with the lower total beyond doubt; "" for neither.
     """
     import pandas as pd
 
