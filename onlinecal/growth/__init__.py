@@ -237,7 +237,7 @@ def fit_growth(times: ArrayLike, totals: ArrayLike, *, fresh: bool, level: float
     >>> print(fit_growth(t, [[31.6, 31.8], [100.2, 99.8], [316.4, 316.2], [999.0, 1001.5]], fresh=True))
     0.50 [0.50, 0.50]
     >>> print(fit_growth(t, np.sqrt(t)[:, None] + 30, fresh=True))
-    0.41 [0.30, 0.53], bends 0.37…0.45
+    0.41 [0.31, 0.51]
     """
     from scipy.special import stdtr
 
