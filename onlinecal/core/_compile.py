@@ -8,8 +8,6 @@ import contextlib
 import hashlib
 import os
 import sys
-import threading
-import time
 import warnings
 from collections.abc import Callable
 from functools import cache, cached_property, update_wrapper
@@ -43,12 +41,7 @@ class Kernel:
         self._given = function, how
 
     def __call__(self, *arguments: Any) -> Any:
-        code, began = self.code, time.perf_counter()
-        known = len(code.signatures)
-        result = code(*arguments)
-        if len(code.signatures) > known:
-            spent.seconds += time.perf_counter() - began
-        return result
+        return self.code(*arguments)
 
     @cached_property
     def code(self) -> Any:
@@ -57,15 +50,6 @@ class Kernel:
 
     def __reduce__(self) -> Any:
         return Kernel, self._given
-
-
-class _Spent(threading.local):
-    """Seconds of this thread in calls that compiled, or read what was kept."""
-
-    seconds = 0.0
-
-
-spent = _Spent()
 
 
 def kept(function: Callable[..., Any], *signature: Any, **how: Any) -> Any:

@@ -34,8 +34,8 @@ RATE: Any = {"linewidth": 1.0, "linestyle": (0, (1, 1.5))}
 FORCED: Any = {"color": GREY, "alpha": 0.35, "linewidth": 6.0, "solid_capstyle": "butt"}
 CURVES = (
     "Line: mean over runs; band: 5th to 95th percentile. T to a power: mean growth exponent over these T; T^?, with "
-    "its 95 % interval, where that is wide. Bounds are proved for each forecaster; rates begin at a first point. Best"
-    " known rates are slopes against the worst nature. Arrows: infinite, or 0."
+    "its 95 % interval, where wide: more T or runs narrow it. Bounds are proved for each forecaster; rates begin at a "
+    "first point. Best known rates are slopes against the worst nature. Arrows: infinite, or 0."
 )
 
 

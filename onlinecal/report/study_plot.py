@@ -124,8 +124,8 @@ def pareto_table(study: Study, measures: Sequence[str] | None = None) -> pd.Data
     parts = []
     for front in fronts(need_study("pareto", study), measures[0], measures[1]):
         # Where one of both is infinite there is no point.
-        finite = np.asarray(np.isfinite(front.means).all(axis=1))
-        means = np.where(finite[:, None], front.means, np.nan)
+        finite = np.isfinite(front.means).all(axis=1, keepdims=True)
+        means = np.where(finite, front.means, np.nan)
         parts += [
             {
                 "nature": front.nature, "T": front.horizon, "runs": front.runs, "forecaster": who,

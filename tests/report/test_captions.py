@@ -85,7 +85,7 @@ def test_forecasters_with_unequal_numbers_of_runs_are_compared_on_those_that_all
     table = page.lowest(unequal)
     assert table.rows[0][1].value == 4.5
     for said in (
-        of_ranking(ranking(unequal, "ece")).notes, of_fronts([front]).notes, of_paired([difference], []).notes,
+        of_ranking(ranking(unequal, "ece")).notes, of_fronts([front]).notes, of_paired(difference, []).notes,
         table.notes,
     ):  # fmt: skip
         assert COMMON_RUNS in " ".join(said)

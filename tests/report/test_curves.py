@@ -85,18 +85,3 @@ def test_games_on_a_recorded_stream_are_no_fresh_games(tmp_path):
         assert one.exponent() == fit_growth(one.rounds, totals, fresh=not recorded)
         assert one.against_rates() == "" or not recorded
         assert ("recorded outcomes, the same in all runs" in facts([one])) == recorded
-
-
-def test_a_column_has_the_ceiling_of_its_measure():
-    task = {"name": "umbrella", "response": {"name": "rounded", "m": 4}}
-    measures = ["ece", "log_loss", {"name": "binned_ece_width", "bins": 3}, "distance_upper", signed_bias]
-    played = oc.play(F.Constant(0.3), "drift", horizon=60, runs=1, measures=measures, tasks=[task])
-    ceilings = {name: played.curve(name).ceiling for name in played.measures}
-    assert ceilings.pop("log_loss") == ceilings.pop("signed_bias") == INF
-    assert ceilings.pop("binned_ece_width(bins=3)") == 2.0
-    assert len(ceilings) > 5
-    assert set(ceilings.values()) == {1.0}
-
-
-def signed_bias(gamma):
-    return gamma.residuals.sum()

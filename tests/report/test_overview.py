@@ -74,19 +74,19 @@ def test_of_many_rows_both_ends_are_printed_and_the_rest_is_counted(capsys):
     assert "measured, too: m3, m4, m5, m6, m7 and 2 more" in printed
 
 
-def test_growth_is_fitted_of_what_is_shown_only_at_the_level_of_all(monkeypatch, capsys):
+def test_growth_is_fitted_of_what_is_shown_only(monkeypatch, capsys):
     asked, exponent = [], oc.Curve.exponent
 
-    def noted(curve, level):
-        asked.append(level)
-        return exponent(curve, level)
+    def noted(curve):
+        asked.append(curve)
+        return exponent(curve)
 
     monkeypatch.setattr(oc.Curve, "exponent", noted)
     cells = [
         cell(f"f{i}", np.sqrt(TIMES) * (1 + i + j), f"n{j}", TIMES) for i in range(20) for j in range(20)
     ]
     print_overview(study(*cells), "title", ["ece"])
-    assert asked == [1 - 0.05 / 400] * (4 * overviews.SHOWN)
+    assert len(asked) == 4 * overviews.SHOWN
     assert "T^0.50" in capsys.readouterr().out
 
 

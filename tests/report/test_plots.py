@@ -69,7 +69,7 @@ def test_what_is_drawn_is_what_was_measured(study):
         one = study.curve(*line[["measure", "forecaster", "nature"]].iloc[0])
         found = one.exponent()
         assert set(line["exponent"].dropna()) == ({found.value} if found.clear else set())
-        assert not found.clear or found.bent or f"T^{{{found.value:.2f}}}" in line["label"].iloc[0]
+        assert not found.clear or f"T^{{{found.value:.2f}}}" in line["label"].iloc[0]
 
 
 def test_bounds_are_the_guarantees(study):
@@ -294,33 +294,3 @@ def test_totals_divided_by_a_power_of_t(study):
     assert drawn.axes[0].get_ylabel() == "total T·μ / $T^{0.667}$"
     with pytest.raises(InvalidParameter, match="power"):
         plot_curves(curves, power=np.nan)
-
-
-# ---------------------------------------------------------------- the parity of a grid
-
-
-def test_a_curve_that_is_jagged_as_its_grid_is_even_or_odd_says_so(seed):
-    """The factors are 0.28 and 5.1, and their standard deviations, measured over 60 seeds, 0.02 and 0.2."""
-    roots, options = range(10, 18), {"runs": 8, "measures": ["ece", "smooth_ce"], "seed": seed}
-    played = oc.play("forecast_hedging", "contrarian", horizon=[m**3 for m in roots], **options)
-    ece, smooth = played.curve("ece"), played.curve("smooth_ce")
-    assert ece.steps.tolist() == list(roots)
-    assert 0.1 < ece.parity() < 0.5 < 2 < smooth.parity() < 10
-
-
-def test_a_curve_whose_grid_changes_parity_in_vain_does_not():
-    """Neither a smooth one, nor one jagged in another order, of one run, of no grid, or of one game."""
-    steps = np.arange(10, 18)
-
-    def one(heights, *, runs=3, fresh=True, steps=steps):
-        totals = np.repeat((np.arange(10, 18) ** 1.5 * heights)[:, None], runs, axis=1)
-        return curve(totals, np.arange(10, 18) ** 3, measure="ece", fresh=fresh, steps=steps)
-
-    jagged, pairs = np.where(steps % 2 == 0, 0.3, 1.0), np.where(steps % 4 < 2, 0.3, 1.0)
-    assert one(jagged).parity() == pytest.approx(0.3)
-    assert one(pairs).exponent().shape == "jagged"
-    for flat in (
-        one(np.ones(8)), one(1.0 + 50.0 / steps**1.5), one(pairs), one(jagged, runs=1), one(jagged, steps=None),
-        one(jagged, fresh=False),
-    ):  # fmt: skip
-        assert flat.parity() is None
