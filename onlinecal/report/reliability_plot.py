@@ -207,7 +207,8 @@ def _parts(
             drawn = corp_of(gamma, own, resample)
         else:
             drawn = points_of(gamma, bins=bins, strategy=strategy, level=own)
-        at = {"place": place if together else 0, "why": why if level else ""}
+        clusters = resample is not None and bool(resample.clusters)
+        at = {"place": place if together else 0, "why": why if level else "", "clusters": clusters}
         found[label] = [drawn | at, density | at]
     return found
 
@@ -261,7 +262,8 @@ def plot_reliability(
     }
     reasons = sorted({one["why"] for one, *_ in parts.values() if one.get("why")})
     levels = sorted({one["level"] for one, *_ in parts.values() if one.get("level")})
-    facts = [f"bands of {level:.0%}" for level in levels] + [f"no band, for {why}" for why in reasons]
+    by = ", by clusters of rows" * any(one.get("clusters") for one, *_ in parts.values())
+    facts = [f"bands of {level:.0%}{by}" for level in levels] + [f"no band, for {why}" for why in reasons]
     names = {f"{label}: {text}": i for i, (label, text) in enumerate(texts.items())}
 
     drawn = [one for one, *_ in parts.values() if "mean" in one]

@@ -12,6 +12,7 @@ from onlinecal.core.files import Table
 from onlinecal.forecasts.measuring import Settings, measure_log
 from onlinecal.forecasts.reading import Asked, Log, read_log
 from onlinecal.report import measured, page_pictures
+from onlinecal.report.decision_plot import MURPHY
 from onlinecal.report.measured import (
     data,
     decision,
@@ -23,6 +24,7 @@ from onlinecal.report.measured import (
     side_by_side,
     span,
 )
+from onlinecal.report.reliability_plot import RELIABILITY
 from onlinecal.report.tables import print_json
 
 LONG = "a name of a column that nobody would ever want to write down_but_somebody_has_done_so"
@@ -127,20 +129,19 @@ def pictures_of(report, title):
 def test_few_levels_are_points_and_not_smoothed(undrawn):
     levels, monotone = pictures_of(report_of({"p": [0.2, 0.8, 0.8]}, [0, 1, 0]), "p")
     assert (levels.title, monotone.title) == ("Reliability of p, levels", "Reliability of p, monotone (CORP)")
-    assert levels.caption.startswith("Each point is a level")
-    assert "isotonic regression (CORP)" in monotone.caption
-    assert "Bands: where the curve lies with probability 95% or more" in monotone.caption
+    assert levels.caption == RELIABILITY["points"]
+    assert monotone.caption == RELIABILITY["corp"]
 
 
-def test_several_columns_are_in_one_diagram_and_bands_are_by_clusters(undrawn):
+def test_several_columns_are_in_one_diagram_and_bands_are_by_clusters():
     rng = np.random.default_rng(0)
     p = np.repeat(rng.random(100), 2)
     y = rng.random(200) < p
     found = report_of({"p": p, "other": p**2}, y, draws=20, clusters=np.arange(200) // 2)
     reliability, murphy = pictures_of(found, "Side by side")
-    assert "by clusters of rows" in reliability.caption
-    assert "by clusters of rows" in pictures_of(found, "p")[0].caption
-    assert murphy.caption.startswith("Vertical axis: the mean elementary score")
+    assert "bands of 95%, by clusters of rows" in reliability.svg
+    assert "bands of 95%, by clusters of rows" in pictures_of(found, "p")[0].svg
+    assert murphy.caption == MURPHY
     alone = document_of(report_of({"p": p}, y), drawn=True)
     assert "Side by side" not in [section.title for section in alone.sections]
 
