@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypedDict, Unpack
@@ -153,7 +154,10 @@ def _panel(
 
 
 def _wrapped(text: str, letters: float) -> str:
-    return "\n".join(textwrap.fill(line, max(16, int(letters))) for line in text.split("\n"))
+    """The text in lines of so many letters; "T = 100" and "16 runs" stay whole."""
+    whole = re.sub(r" (?==)|(?<==) |(?<=\d) (?=runs?\b)", "\N{NO-BREAK SPACE}", text)
+    lines = (textwrap.fill(line, max(16, int(letters))) for line in whole.split("\n"))
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _legend(fig: Figure, handles: Sequence[Line2D], title: str) -> None:
