@@ -79,11 +79,11 @@ def test_recorded_outcomes_and_the_steps_of_grids_are_in_the_file(tmp_path):
     found = read(tmp_path / "a.db")
     assert [c.recorded for c in found.cells if c.horizon == 50] == [False, False, *[True] * 6]
     assert {(c.forecaster, c.horizon, c.steps) for c in found.cells} == {
-        ("forecast hedging", 50, 4), ("forecast hedging", 100, 5), ("empirical mean", 50, None),
+        ("forecast hedging", 50, 4), ("forecast hedging", 100, 6), ("empirical mean", 50, None),
         ("empirical mean", 100, None),
     }  # fmt: skip
     both, alone = (found.curve("ece", "forecast hedging", "drift", horizon=t) for t in (None, 100))
-    assert (both.fresh, both.recorded, both.steps.tolist()) == (True, False, [4, 5])
+    assert (both.fresh, both.recorded, both.steps.tolist()) == (True, False, [4, 6])
     assert (alone.fresh, alone.steps) == (False, None)
     assert found.curve("ece", "forecast hedging", found.natures[1]).recorded
 

@@ -107,10 +107,10 @@ CHECKED = "--horizon 50 --runs 2"
 SAID = [
     ("--version", 0, f"onlinecal {oc.__version__}\n", ""),
     ("run small.toml --resume", 0, "A small study", "drift, T = 400|contrarian, T = 400|forecast hedging|T^1.00|"
-     "swap_regret[umbrella]|[1.00, 1.00]|onlinecal plot results/small.db|intervals hold all together with 95 %"),
+     "swap_regret[umbrella]|[1.00, 1.00]|onlinecal plot results/small.db|T^α: mean growth exponent over these T"),
     ("compare results/small.db", 0, "ece: total T", ""),
     ("compare results/small.db --measure ece", 0, "ece: total T", "contrarian|[1.00, 1.00]|above O: grows faster over "
-     "these T than O(T^(2/3)), which some forecaster is proved to keep"),
+     "these T, and still at the largest, than O(T^(2/3)), which some forecaster is proved to keep"),
     ("compare results/delays.db --paired --measure ece", 0, "", "the 100 intervals hold all together with 95 %"),
     ("compare results/small.db --nature drift --ranking", 0, "ece: ranks; T = 400, 4 runs", ""),
     ("compare results/small.db --pareto ece smooth_ce", 0, "", "of 2 on the front"),

@@ -125,7 +125,7 @@ WRONG = {
     "recalibrate log.csv -o r.csv --horizon 0": "--horizon = 0; expected",
     "check constant --horizon 0": "--horizon = 0; expected", "exploit constant --horizon 0": "--horizon = 0; expected",
     "solve --m 0 --horizon 2": "--m = 0; expected",
-    "solve --m 2 --horizon 2 --sight zebra": "--sight = 'zebra'; known:",
+    "solve --m 2 --horizon 2 --sight zebra": "--sight = 'zebra'; expected one of",
     "solve --m 2 --horizon 2 --clip -1": "--clip = -1.0; expected",
     "search --against constant -o w.toml --horizon 20 --measure ece --evaluations 0": "--evaluations = 0; expected",
     "search --against zebra -o w.toml --horizon 20 --measure ece": "--against: unknown forecaster 'zebra'",
