@@ -127,11 +127,10 @@ class Packer:
             np.concatenate(parts) for parts in zip(*(self._levels or [nothing]), strict=True)
         )
         points, places = np.unique(predictions, return_inverse=True)
+        levels = np.array([np.diff(places, prepend=0), counts, positives], np.int64)
         file = io.BytesIO()
-        np.savez_compressed(
-            file, sizes=_small(np.array(self._sizes[:-1])), points=points, steps=_small(np.diff(places, prepend=0)),
-            counts=counts, positives=positives,
-        )  # fmt: skip
+        # Few arrays, each of which takes a while.
+        np.savez_compressed(file, sizes=_small(np.array(self._sizes[:-1])), points=points, levels=_small(levels))
         self._files.append(file.getvalue())
         self._sizes, self._levels = self._sizes[-1:], []
 
@@ -155,19 +154,18 @@ class _Levels(NamedTuple):
 
     sizes: Ints
     starts: Ints
-    points: Floats
-    places: Ints
-    counts: Ints
-    positives: Ints
+    predictions: Floats
+    counts: Floats
+    positives: Floats
 
 
 @lru_cache(8)
 def _read(file: bytes) -> _Levels:
     with np.load(io.BytesIO(file)) as held:
-        sizes, counts, positives = held["sizes"].astype(np.int64), held["counts"], held["positives"]
-        places = np.cumsum(held["steps"], dtype=np.int64)
+        sizes, (steps, counts, positives) = held["sizes"].astype(np.int64), held["levels"]
         starts = np.concatenate([[0], np.cumsum(np.maximum(sizes, 0))])
-        return _Levels(sizes, starts, held["points"], places, counts, positives)
+        predictions = held["points"][np.cumsum(steps, dtype=np.int64)]
+        return _Levels(sizes, starts, predictions, counts.astype(float), positives.astype(float))
 
 
 class Gammas:
@@ -197,7 +195,6 @@ class Gammas:
                     return None
                 place = int(np.ravel_multi_index(where, held.sizes.shape))
                 own = slice(held.starts[place], held.starts[place + 1])
-                counts, positives = (part[own].astype(np.float64) for part in (held.counts, held.positives))
-                return JointDistribution.from_counts(held.points[held.places[own]], counts, positives)
+                return JointDistribution.from_counts(held.predictions[own], held.counts[own], held.positives[own])
             checkpoint -= len(held.sizes)
         return None

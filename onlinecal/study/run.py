@@ -32,6 +32,8 @@ BATCH = 256
 #: bytes of the histories of a batch and of its players' memory. All batches of a machine have four times that, and half
 #: of the free memory.
 ROOM = 2**30
+#: bytes of batches for which there is room on any machine
+SMALL = 2**24
 #: seconds of play of which is told at the latest, but for rounds that take longer
 STRETCH = 0.1
 
@@ -56,11 +58,13 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
 
 def batch_size(cell: Cell, at_once: int = 1) -> int:
     """The largest number of runs of a cell played in lockstep, where `at_once` batches share a machine's memory."""
-    forecaster, nature = cell.forecaster.strategy, cell.nature.strategy
-    free = memory.check_players(forecaster, nature, cell.horizon)
-    memory.check_history(1, cell.horizon, *_points_and_parts(cell), free)
+    players, points_and_parts = (cell.forecaster.strategy, cell.nature.strategy), _points_and_parts(cell)
+    bytes_of_run = memory.bytes_of_run(*players, cell.horizon, *points_and_parts)
+    if at_once * BATCH * bytes_of_run < SMALL:  # to read how much is free takes long, and the game does it, too
+        return BATCH
+    free = memory.check_players(*players, cell.horizon)
+    memory.check_history(1, cell.horizon, *points_and_parts, free)
     room = min(ROOM, 4 * ROOM // at_once, free / (2 * at_once))
-    bytes_of_run = memory.bytes_of_run(forecaster, nature, cell.horizon, *_points_and_parts(cell))
     return max(1, min(BATCH, int(room // bytes_of_run)))
 
 
