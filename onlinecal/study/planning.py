@@ -199,6 +199,11 @@ class Plan(list[Cell]):
         super().__init__(cells)
         self.incompatible = tuple(incompatible)
 
+    def __getitem__(self, place: Any) -> Any:
+        """A cell, or of a slice a plan with the same `incompatible`."""
+        found = super().__getitem__(place)
+        return Plan(found, self.incompatible) if isinstance(place, slice) else found
+
     @property
     def work(self) -> int:
         """Run-rounds of all cells."""

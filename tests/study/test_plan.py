@@ -100,7 +100,7 @@ def test_what_is_longer_than_a_player_can_play_is_left_out(tmp_path):
         ("constant", N.Drift()), ("online platt", based), ("constant", based)
     ]  # fmt: skip
     said = "forecaster 'online_platt' needs base, which nature 'drift' does not reveal"
-    assert planned.incompatible == (("online platt", "drift", said),)
+    assert planned.incompatible == planned[:1].incompatible == (("online platt", "drift", said),)
     for options, said in (
         ({"forecasters": [short], **drift}, "plays 16 rounds"),
         ({"natures": [replay], "horizons": [200]}, "has 120 rounds; expected at most 120"),
