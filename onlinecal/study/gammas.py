@@ -130,7 +130,9 @@ class Packer:
         levels = np.array([np.diff(places, prepend=0), counts, positives], np.int64)
         file = io.BytesIO()
         # Few arrays, each of which takes a while.
-        np.savez_compressed(file, sizes=_small(np.array(self._sizes[:-1])), points=points, levels=_small(levels))
+        np.savez_compressed(
+            file, sizes=_small(np.array(self._sizes[:-1])), points=points, levels=_small(levels)
+        )
         self._files.append(file.getvalue())
         self._sizes, self._levels = self._sizes[-1:], []
 
@@ -195,6 +197,8 @@ class Gammas:
                     return None
                 place = int(np.ravel_multi_index(where, held.sizes.shape))
                 own = slice(held.starts[place], held.starts[place + 1])
-                return JointDistribution.from_counts(held.predictions[own], held.counts[own], held.positives[own])
+                return JointDistribution.from_counts(
+                    held.predictions[own], held.counts[own], held.positives[own]
+                )
             checkpoint -= len(held.sizes)
         return None

@@ -164,6 +164,11 @@ class Cell:
         return self.forecaster.in_steps and self.nature.in_steps
 
     @property
+    def loop(self) -> str:
+        """The loop that plays it: "simpy", "compiled" or "python"."""
+        return "simpy" if self.in_world else "compiled" if self.in_steps else "python"
+
+    @property
     def immediate(self) -> bool:
         """Whether every outcome is known before the next question."""
         return self.schedule.immediate and not self.in_world

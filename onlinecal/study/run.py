@@ -60,7 +60,9 @@ def batch_size(cell: Cell, at_once: int = 1) -> int:
     """The largest number of runs of a cell played in lockstep, where `at_once` batches share a machine's memory."""
     players, points_and_parts = (cell.forecaster.strategy, cell.nature.strategy), _points_and_parts(cell)
     bytes_of_run = memory.bytes_of_run(*players, cell.horizon, *points_and_parts)
-    if at_once * BATCH * bytes_of_run < SMALL:  # to read how much is free takes long, and the game does it, too
+    if (
+        at_once * BATCH * bytes_of_run < SMALL
+    ):  # to read how much is free takes long, and the game does it, too
         return BATCH
     free = memory.check_players(*players, cell.horizon)
     memory.check_history(1, cell.horizon, *points_and_parts, free)

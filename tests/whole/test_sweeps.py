@@ -168,7 +168,7 @@ def test_a_dry_run_plays_nothing(tmp_path):
     (tmp_path / "a.toml").write_text(scenario)
     said = onlinecal("run a.toml --dry-run", cwd=tmp_path).stdout
     assert said.startswith(
-        "2 cells: 2 new\n2 forecasters × 1 nature: 2 pairs\nT = 30; 2 runs\n120 run-rounds"
+        "2 cells: 2 new\nT = 30; 2 runs; 120 run-rounds to be played\n2 pairs: 2 compiled\n"
     )
     assert said.endswith("  compiled  constant, p = 0.2  drift\n  compiled  constant, p = 0.4  drift\n")
     assert not (tmp_path / "results").exists()
