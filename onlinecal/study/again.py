@@ -158,7 +158,6 @@ def measure_file_again(path: Path, panel: Panel) -> tuple[int, dict[tuple[str, s
         new = [cell._replace(columns=shown[cell.key]) for cell in plan]
         if new != plan:
             store.put_plan(store.meta, new)
-            store.forget_replaced()
     return sum(old != cell for old, cell in zip(plan, new, strict=True)), reasons
 
 

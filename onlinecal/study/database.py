@@ -10,11 +10,10 @@ which labels and in which order.
                         cells, their panels and promises, as JSON (`Store.put_plan`).
     columns(key, name, column, content)   column: the parts of the name, as JSON. content: all that its numbers depend
                         on beside the game, as JSON. key: the digest of both.
-    games(id, key, content, times, held, seconds, loop, open, people, accounts).
+    games(id, key, content, times, held, seconds, loop, open, accounts).
                         content: all that the rounds depend on, as JSON, and key its digest. times: the checkpoints,
                         a JSON list. held: a JSON list of [key of a column, runs]. open: questions without an outcome
-                        at each checkpoint. people, accounts: decision makers that join and leave, and their
-                        numbers (`study.entries`).
+                        at each checkpoint. accounts: of decision makers that join and leave, as arrays of NumPy.
     totals(game, "column", round, run, total)   T·μ; column is a place in the list `held` of the game, from 0.
     gammas(game, place, part, first, whole, arrays)   the level sets of runs from `first` on, which were played
                         together. Each part has some checkpoints, as arrays of NumPy (`study.gammas`).
@@ -43,7 +42,7 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE columns (key TEXT PRIMARY KEY, name TEXT NOT NULL, "column" TEXT NOT NULL, content TEXT NOT NULL);
 CREATE TABLE games (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL, times TEXT NOT NULL, held TEXT NOT NULL,
-    seconds REAL NOT NULL, loop TEXT NOT NULL, open TEXT NOT NULL, people TEXT NOT NULL, accounts BLOB NOT NULL);
+    seconds REAL NOT NULL, loop TEXT NOT NULL, open TEXT NOT NULL, accounts BLOB);
 CREATE TABLE totals (
     game INTEGER NOT NULL REFERENCES games, "column" INTEGER NOT NULL, round INTEGER NOT NULL, run INTEGER NOT NULL,
     total NOT NULL, PRIMARY KEY (game, "column", round, run)) WITHOUT ROWID;
@@ -103,13 +102,6 @@ class Database:
             near = Path("results", f"{path.stem}.db")
             hint = f"did you mean {near}?" if near.is_file() else "`onlinecal run SCENARIO` makes one"
             raise StoreError(f"{path}: no such results file; {hint}")
-        if (size := path.stat().st_size) < 512:  # the least that a database has; SQLite would make one of it
-            reason = (
-                f": {_REASONS[sqlite3.SQLITE_NOTADB]}"
-                if size
-                else " is empty, not a results file of onlinecal"
-            )
-            raise StoreError(f"{path}{reason}")
         with _explained(path):
             connection = _connect(path.resolve())
         with closing(connection):
@@ -121,7 +113,7 @@ class Database:
     def _begin(self, write: bool) -> None:
         ((application,),), ((version,),) = map(self.run, ("PRAGMA application_id", "PRAGMA user_version"))
         if application != APPLICATION:
-            raise StoreError(f"{self.path} is a database, but not a results file of onlinecal")
+            raise StoreError(f"{self.path} is empty or another database, not a results file of onlinecal")
         if version != FORMAT:
             raise StoreError(_of_another_version(self.path, version))
         if not write:

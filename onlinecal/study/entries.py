@@ -67,15 +67,14 @@ def played(
 
 
 #: the columns of the table of games behind its id
-GAME = "key", "content", "times", "held", "seconds", "loop", "open", "people", "accounts"
+GAME = "key", "content", "times", "held", "seconds", "loop", "open", "accounts"
 
 
 def game_row(key: str, content: str, numbers: Batch) -> tuple[Any, ...]:
     """The row of a game, with totals by `Held`."""
     held = json.dumps([[column.key, totals.shape[1]] for column, totals in numbers.totals.items()])
-    people, accounts = _packed(numbers.people)
     times, opened = json.dumps(numbers.rounds.tolist()), json.dumps(numbers.open)
-    return key, content, times, held, numbers.seconds, numbers.loop, opened, people, accounts
+    return key, content, times, held, numbers.seconds, numbers.loop, opened, _packed(numbers.people)
 
 
 def total_rows(game: int, numbers: Batch) -> Iterator[tuple[int, int, int, int, float]]:
@@ -87,30 +86,31 @@ def total_rows(game: int, numbers: Batch) -> Iterator[tuple[int, int, int, int, 
 
 def numbers_of(row: Sequence[Any], totals: Sequence[Any], columns: Mapping[str, Held]) -> Batch:
     """The numbers in a row of games and in its totals, in the order of columns, rounds and runs."""
-    _, _, times, held, seconds, loop, opened, people, accounts = row
+    _, _, times, held, seconds, loop, opened, accounts = row
     rounds, at = np.array(json.loads(times), np.int64), 0
     table = np.fromiter((total for (total,) in totals), np.float64, len(totals))
     found = {}
     for key, runs in json.loads(held):
         found[columns[key]] = table[at : at + len(rounds) * runs].reshape(len(rounds), runs)
         at += len(rounds) * runs
-    who = _unpacked(people, accounts) if people else None
-    return Batch(0, rounds, found, loop, tuple(json.loads(opened)), seconds, who)
+    return Batch(0, rounds, found, loop, tuple(json.loads(opened)), seconds, _unpacked(accounts))
 
 
-def _packed(people: Joined | None) -> tuple[str, bytes]:
-    """Decision makers: labels, tasks and responses as JSON, and NumPy's file of all numbers."""
+def _packed(people: Joined | None) -> bytes | None:
+    """The accounts of decision makers, in NumPy's format."""
     if people is None:
-        return "", b""
+        return None
     file = io.BytesIO()
-    numbers: Any = {"join": people.join, "leave": people.leave, "cdl": people.cdl} | people.entries
-    np.savez_compressed(file, **numbers)
-    return json.dumps([people.labels, people.tasks, people.responses]), file.getvalue()
+    parts: dict[str, Any] = {key: value for key, value in vars(people).items() if key != "entries"}
+    np.savez_compressed(file, **parts, **people.entries)
+    return file.getvalue()
 
 
-def _unpacked(said: str, held: bytes) -> Joined:
-    labels, tasks, responses = map(tuple, json.loads(said))
+def _unpacked(held: bytes | None) -> Joined | None:
+    if held is None:
+        return None
     with np.load(io.BytesIO(held)) as file:
-        numbers = dict(file)
-    join, leave, cdl = (numbers.pop(name) for name in ("join", "leave", "cdl"))
-    return Joined(labels, tasks, responses, join, leave, numbers, cdl)
+        parts = dict(file)
+    texts = (tuple(parts.pop(name).tolist()) for name in ("labels", "tasks", "responses"))
+    join, leave, cdl = (parts.pop(name) for name in ("join", "leave", "cdl"))
+    return Joined(*texts, join, leave, parts, cdl)

@@ -196,7 +196,6 @@ class Session:
                     self._put(self._cells[key], batches.pop(key))
         if not failed:
             self._store.forget((before | self._store.failures().keys()) - self._cells.keys())
-            self._store.forget_replaced()
         return [(self._cells[key], why) for key, why in failed.items()]
 
     def _put(self, cell: Cell, batches: list[Batch]) -> None:

@@ -174,18 +174,6 @@ class Store(Database):
             self.run_many("DELETE FROM games WHERE key = ?", each)
             self.run_many("DELETE FROM failed WHERE key = ?", each)
 
-    def forget_replaced(self) -> None:
-        """Deletes columns that others of the same name, but of other content, have replaced."""
-        with self.transaction():
-            held = self.held()
-            for key, columns in {cell.key: cell.columns for cell in self.plan()}.items():
-                names = {h.column.name for h in columns}
-                old = held.get(key, {}).keys() - set(columns)
-                gone = {h for h in old if h.column.name in names and not _certifies(h)}
-                for _, content, numbers in self.games("WHERE key = ?", key) if gone else ():
-                    left = {h: totals for h, totals in numbers.totals.items() if h not in gone}
-                    self._put(key, content, numbers._replace(totals=left))
-
     def gammas(self, key: str, whose: str = "") -> tuple[Group, ...]:
         """The level sets of a game; those that something else has changed are an error if `whose` names the game."""
         rows = self.run(

@@ -120,7 +120,7 @@ def test_an_existing_file_is_neither_lost_nor_mixed(results):
 @pytest.mark.parametrize("options", [{}, {"resume": True}, {"overwrite": True}])
 def test_no_file_and_an_empty_one_are_begun(tmp_path, options):
     (tmp_path / "empty.db").touch()
-    with pytest.raises(StoreError, match="is empty, not a results file"):
+    with pytest.raises(StoreError, match="is empty or another database, not a results file"):
         Store.open(tmp_path / "empty.db").__enter__()
     planned = cells(horizons=[10], runs=1)
     for name in ("none.db", "empty.db"):
