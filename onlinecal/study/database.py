@@ -115,7 +115,7 @@ class Database:
         if application != APPLICATION:
             raise StoreError(f"{self.path} is empty or another database, not a results file of onlinecal")
         if version != FORMAT:
-            raise StoreError(_of_another_version(self.path, version))
+            raise _of_another_version(self.path, version)
         if not write:
             self.run("BEGIN")
             self._insist("SELECT 1 FROM sqlite_master", 30.0)  # none can read while a writer commits
@@ -170,34 +170,26 @@ class Database:
                     raise
 
 
-def format_of(path: Path) -> int | None:
-    """The format of a results file, even a damaged one; None for any other file."""
-    with path.open("rb") as file:
-        head = file.read(72)
-    if len(head) < 72 or not head.startswith(b"SQLite format 3\0"):
-        return None
-    version, application = struct.unpack(">60xI4xI", head)
-    return version if application == APPLICATION else None
-
-
 def _check_replaceable(path: Path) -> None:
     """Refuses to replace a file that is not empty, and no results file or one of a later version."""
     if not path.exists() or not path.stat().st_size:
         return
     if not os.access(path, os.R_OK | os.W_OK):
         raise StoreError(f"{path} is read-only; make it writable, or choose another file with --output")
-    found = format_of(path)
-    if found is None:
+    with path.open("rb") as file:  # not by SQLite, since the rest of it may be damaged
+        head = file.read(72).ljust(72)
+    version, application = struct.unpack(">60xI4xI", head)
+    if application != APPLICATION or not head.startswith(b"SQLite format 3\0"):
         raise StoreError(f"{path} is not a results file of onlinecal; --output chooses another file")
-    if found > FORMAT:
-        raise StoreError(_of_another_version(path, found))
+    if version > FORMAT:
+        raise _of_another_version(path, version)
 
 
-def _of_another_version(path: Path, version: int) -> str:
-    later = version > FORMAT
-    said = f"{path} has format {version}, of {'a later' if later else 'an earlier'} onlinecal; this one reads {FORMAT}"
-    again = ": play the scenario again, with --overwrite or into another file with --output"
-    return said if later else said + again
+def _of_another_version(path: Path, version: int) -> StoreError:
+    age, then = "an earlier", ": play the scenario again, with --overwrite or into another file with --output"
+    if version > FORMAT:
+        age, then = "a later", ""
+    return StoreError(f"{path} has format {version}, of {age} onlinecal; this one reads {FORMAT}{then}")
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -46,7 +46,8 @@ def writing(path: Path) -> Iterator[None]:
             if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
                 raise StoreError(f"{path} cannot be written: its lock, {file.name}, says: {error}") from None
             raise StoreError(
-                f"{path} is being written by {_writer(db)}; wait for it to finish, or choose another file"
+                f"{path} is being written by {writer(path) or 'another process'}; wait for it to finish, or choose "
+                "another file"
             ) from None
         yield
 
@@ -60,17 +61,8 @@ def writer(path: Path) -> str:
             try:
                 db.execute("BEGIN IMMEDIATE")
             except sqlite3.Error as error:
-                return _writer(db) if error.sqlite_errorcode == sqlite3.SQLITE_BUSY else ""
-            db.rollback()
-    except (sqlite3.Error, UnicodeDecodeError):  # there is no lock, or none that could be held
+                if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+                    return str(db.execute("SELECT name FROM writer").fetchone()[0])
+    except (sqlite3.Error, TypeError, UnicodeDecodeError):  # there is no lock, or none with a name
         pass
     return ""
-
-
-def _writer(db: sqlite3.Connection) -> str:
-    if db.in_transaction:
-        db.rollback()
-    try:
-        return str(db.execute("SELECT name FROM writer").fetchone()[0])
-    except (sqlite3.Error, TypeError, UnicodeDecodeError):
-        return "another process, which has only begun"

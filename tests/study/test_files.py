@@ -12,7 +12,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import StoreError
 from onlinecal.study import play_batch
-from onlinecal.study.database import FORMAT, Database, format_of
+from onlinecal.study.database import FORMAT, Database
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
 from tests.results import F, N, cells, change, equal, played, read, refused, resumed, session, study
@@ -139,7 +139,8 @@ def test_files_of_others_and_of_other_formats_are_left_alone(tmp_path, results):
         )
     with session(results, cells(), overwrite=True) as opened:
         assert opened.finished == 0
-    assert format_of(results) == FORMAT
+    with sqlite3.connect(results) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (FORMAT,)
 
 
 def test_places_that_cannot_be_written_or_read(tmp_path):
