@@ -101,8 +101,8 @@ def _packed(people: Joined | None) -> bytes | None:
     if people is None:
         return None
     file = io.BytesIO()
-    parts: dict[str, Any] = {key: value for key, value in vars(people).items() if key != "entries"}
-    np.savez_compressed(file, **parts, **people.entries)
+    own: dict[str, Any] = {key: value for key, value in vars(people).items() if key != "entries"}
+    np.savez_compressed(file, **own | people.entries)
     return file.getvalue()
 
 
@@ -111,6 +111,6 @@ def _unpacked(held: bytes | None) -> Joined | None:
         return None
     with np.load(io.BytesIO(held)) as file:
         parts = dict(file)
-    texts = (tuple(parts.pop(name).tolist()) for name in ("labels", "tasks", "responses"))
+    labels, tasks, responses = (tuple(parts.pop(name).tolist()) for name in ("labels", "tasks", "responses"))
     join, leave, cdl = (parts.pop(name) for name in ("join", "leave", "cdl"))
-    return Joined(*texts, join, leave, parts, cdl)
+    return Joined(labels, tasks, responses, join, leave, parts, cdl)
