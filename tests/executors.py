@@ -60,10 +60,11 @@ def tables(path):
         return {"gammas": sorted(levels)} | {
             name: sorted(db.execute(query).fetchall())
             for name, query in {
-                "meta": "SELECT key, value FROM meta WHERE key NOT IN ('command', 'checksum')",
+                "meta": "SELECT key, value FROM meta WHERE key != 'command'",
+                "cells": "SELECT * FROM cells",
                 "failed": "SELECT key, error FROM failed",
                 "columns": 'SELECT key, name, "column", content FROM columns',
-                "games": "SELECT key, content, times, held, open, people, accounts FROM games",
+                "games": "SELECT key, content, times, held, open, accounts FROM games",
                 "totals": 'SELECT key, "column", round, run, total FROM totals JOIN games ON id = game',
             }.items()
         }

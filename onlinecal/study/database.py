@@ -6,8 +6,9 @@ which labels and in which order.
 
     meta(key, value)    name, title, scenario (the file's text), options (given in place of its keys), version. command:
                         the words of `onlinecal run` that it was played with, but for --output and --resume. people:
-                        labels of decision makers. incompatible: pairs that cannot be played, and why. plan: the
-                        cells, their panels and promises, as JSON (`Store.put_plan`).
+                        labels of decision makers. incompatible: pairs that cannot be played, and why.
+    cells(place, key, …)  the plan: the cells that are shown, in their order, each of the game of that key. columns: a
+                        JSON list of their keys. promises: of the fields of each `Promise`.
     columns(key, name, column, content)   column: the parts of the name, as JSON. content: all that its numbers depend
                         on beside the game, as JSON. key: the digest of both.
     games(id, key, content, times, held, seconds, loop, open, accounts).
@@ -39,6 +40,10 @@ APPLICATION = 0x6F63616C
 FORMAT = 11
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE cells (
+    place INTEGER PRIMARY KEY, key TEXT NOT NULL, forecaster TEXT NOT NULL, nature TEXT NOT NULL,
+    schedule TEXT NOT NULL, horizon INTEGER NOT NULL, runs INTEGER NOT NULL, recorded INTEGER NOT NULL,
+    sight INTEGER NOT NULL, promises TEXT NOT NULL, columns TEXT NOT NULL, steps INTEGER);
 CREATE TABLE columns (key TEXT PRIMARY KEY, name TEXT NOT NULL, "column" TEXT NOT NULL, content TEXT NOT NULL);
 CREATE TABLE games (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL, times TEXT NOT NULL, held TEXT NOT NULL,
@@ -51,18 +56,13 @@ CREATE TABLE gammas (
     whole BLOB NOT NULL, arrays BLOB NOT NULL, PRIMARY KEY (game, place, part));
 CREATE TABLE failed (key TEXT PRIMARY KEY, error TEXT NOT NULL, at TEXT NOT NULL) WITHOUT ROWID;
 CREATE VIEW results AS
-    WITH shown AS (
-        SELECT panel.key, held.value FROM meta JOIN json_each(meta.value, '$.panels') AS panel
-            JOIN json_each(panel.value) AS held WHERE meta.key = 'plan')
-    SELECT json_extract(cell.value, '$[1]') AS forecaster, json_extract(cell.value, '$[2]') AS nature,
-        json_extract(cell.value, '$[3]') AS schedule, json_extract(cell.value, '$[4]') AS horizon,
-        columns.name AS "column", round, run, total
-    FROM meta JOIN json_each(meta.value, '$.cells') AS cell JOIN games ON games.key = json_extract(cell.value, '$[0]')
-        JOIN totals ON game = games.id AND run < json_extract(cell.value, '$[5]')
+    SELECT cells.forecaster, cells.nature, cells.schedule, cells.horizon, columns.name AS "column", round, run, total
+    FROM cells JOIN games ON games.key = cells.key
+        JOIN totals ON game = games.id AND run < cells.runs
         JOIN json_each(games.held) AS each ON each.key = totals."column"
         JOIN columns ON columns.key = json_extract(each.value, '$[0]')
-    WHERE meta.key = 'plan' AND (json_extract(columns."column", '$.kind') = 'certificate'
-        OR (json_extract(cell.value, '$[9]'), columns.key) IN shown);
+    WHERE columns.key IN (SELECT value FROM json_each(cells.columns))
+        OR json_extract(columns."column", '$.kind') = 'certificate';
 """
 #: seconds to wait for another program that holds the file before a cell that has been played is given up
 PATIENCE = 300.0

@@ -5,6 +5,7 @@ import shlex
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple
 from datetime import datetime
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -27,7 +28,7 @@ class Store(Database):
     @property
     def meta(self) -> dict[str, str]:
         """Name, title, text of the scenario and version."""
-        return dict(self.run("SELECT key, value FROM meta WHERE key != 'plan'"))
+        return dict(self.run("SELECT key, value FROM meta"))
 
     @property
     def go_on(self) -> str:
@@ -39,38 +40,36 @@ class Store(Database):
 
     def put_plan(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> None:
         """Puts a plan and what the file says of itself in place of those before; what was played stays."""
-        panels: dict[tuple[Held, ...], int] = {}
-        promises: dict[tuple[Any, ...], int] = {}
-        cells = []
-        for cell in plan:
-            panel = panels.setdefault(cell.columns, len(panels))
-            bounds = []
-            for p in cell.promises:
-                said = p.measure, p.text, p.formula, p.kind, p.against, p.upper
-                bounds.append([promises.setdefault(said, len(promises)), p.bound])
-            cells.append([*cell[:7], int(cell.sight), cell.steps, panel, bounds])
-        keys = [[held.key for held in columns] for columns in panels]
-        text = json.dumps({"cells": cells, "panels": keys, "promises": list(promises)})
-        meta = {**meta, "plan": text}
+        rows = []
+        for place, cell in enumerate(plan):
+            promises = json.dumps([astuple(promise) for promise in cell.promises])
+            columns = json.dumps([held.key for held in cell.columns])
+            rows.append((place, *cell[:7], int(cell.sight), promises, columns, cell.steps))
         with self.transaction():
-            self._put_columns(column for columns in panels for column in columns)
+            self._put_columns(dict.fromkeys(held for cell in plan for held in cell.columns))
             self.run("DELETE FROM meta")
             self.run_many("INSERT INTO meta VALUES (?, ?)", meta.items())
+            self.run("DELETE FROM cells")
+            self.run_many(f"INSERT INTO cells VALUES ({', '.join('?' * 12)})", rows)
 
     def plan(self) -> list[Planned]:
         """The cells that are to be shown, in their order."""
         with _understood(self.path):
-            columns = self._columns()
-            held = json.loads(dict(self.run("SELECT key, value FROM meta"))["plan"])
-            panels = [tuple(columns[key] for key in keys) for keys in held["panels"]]
+            known = self._columns()
 
-            def promise(told: Any) -> Promise:
-                return Promise(*(*held["promises"][told[0]], told[1]))
+            @cache  # most cells have the same
+            def columns(text: str) -> tuple[Held, ...]:
+                return tuple(known[key] for key in json.loads(text))
 
-            return [
-                Planned._make((*said, Sight(sight), tuple(map(promise, bounds)), panels[panel], steps))
-                for *said, sight, steps, panel, bounds in held["cells"]
-            ]
+            found = []
+            for _, *said, recorded, sight, promises, keys, steps in self.run(
+                "SELECT * FROM cells ORDER BY place"
+            ):
+                bounds = tuple(Promise(*each) for each in json.loads(promises))
+                found.append(
+                    Planned._make((*said, bool(recorded), Sight(sight), bounds, columns(keys), steps))
+                )
+            return found
 
     def _columns(self) -> dict[str, Held]:
         """All of them, by their keys."""

@@ -29,8 +29,8 @@ MODES = {}, {"resume": True}, {"overwrite": True}
         "UPDATE totals SET total = 'one' WHERE run = 1",
         "UPDATE games SET held = '['",
         "DELETE FROM columns WHERE name = 'ece'",
-        "UPDATE meta SET value = '{' WHERE key = 'plan'",
-        "DELETE FROM meta WHERE key = 'plan'",
+        "UPDATE cells SET columns = '['",
+        "UPDATE cells SET promises = '[[1]]'",
     ],
 )
 def test_rows_that_cannot_be_understood_are_named_and_replaced(results, whole, statement):
