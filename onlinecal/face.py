@@ -97,6 +97,7 @@ def play(
         given by ``functools.partial(Mine, rate=0.1)``. Of an object ``Mine(0.1)`` each run has a deep copy. A name
         (``"forecast_hedging"``, or ``"module:Class"``) has its default parameters. A table as in a scenario,
         ``{"name": "forecast_hedging", "m": 8}``, has parameters, each with one value or several, as in `sweep`.
+        ``"all"`` stands for all of the package that need no parameter, ``"all hedging"`` for those of a family.
     nature : Nature, its name or table, plain class, object or partial, what `sweep` returns, or list of them
         The same; a plain class has ``probability()``, and ``update(forecast, outcome)`` if it is to be told the past.
         With ``sight = "law"`` or ``"draw"`` it has ``probability(round)`` (see `onlinecal.natures.Scalar`). A world
@@ -109,7 +110,8 @@ def play(
         Independent runs.
     seed : int, default 0
     measures, tasks : iterable
-        Names, tables with options, functions of Γ, or tasks (see `Panel.of`); a single one stands for itself. An option
+        Names, tables with options, functions of Γ, or tasks (see `Panel.of`); a single one stands for itself.
+        ``"all"`` stands for all other measures that these games can have. An option
         with several values, as in `sweep`, gives several. ``"module:function"`` names a measure, a task, or a function
         that makes a task of the options.
     per_decade : int, default 8

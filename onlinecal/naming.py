@@ -6,6 +6,7 @@ import inspect
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import MISSING
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from onlinecal.core.modules import is_file, locate
 from onlinecal.decisions.responses import Best, DecisionMaker, as_response
 from onlinecal.decisions.tasks import is_task
 from onlinecal.forecasters import FORECASTERS, as_forecaster
+from onlinecal.measures import ALL
 from onlinecal.natures import NATURES, Nature, as_nature
 from onlinecal.worlds import WORLDS
 from onlinecal.worlds.base import as_world, is_world
@@ -106,6 +108,26 @@ def foreign(spec: Any) -> str | None:
     """The name ``module:attribute`` in a name or table; None for anything else."""
     name = spec.get("name") if isinstance(spec, Mapping) else spec
     return name if isinstance(name, str) and (":" in name or is_file(name)) else None
+
+
+def family(kind: str, name: Any) -> list[str]:
+    """The names that ``"all"``, or ``"all FAMILY"``, stands for; none for another name.
+
+    A family is the file of its strategies. Those that need a parameter, such as parts of their own, are not among them.
+    """
+    first, _, wanted = name.partition(" ") if isinstance(name, str) else ("", "", "")
+    if first != ALL:
+        return []
+    known = FORECASTERS if kind == "forecaster" else NATURES
+    families: dict[str, list[str]] = {}
+    for each, made in known.items():
+        if all(
+            f.default is not MISSING or f.default_factory is not MISSING for f in dataclasses.fields(made)
+        ):
+            families.setdefault(made.__module__.rpartition(".")[2], []).append(each)
+    if wanted:
+        return families[meant(f"family of {kind}s", wanted.strip(), families)]
+    return [each for own in families.values() for each in own]
 
 
 def strategy_of(kind: str, name: str, options: Mapping[str, Any] = {}, folder: Path = Path()) -> Any:

@@ -58,6 +58,8 @@ def _of(said: str, *kinds: type, several: bool = False) -> PlainValidator:
 
 
 Named = Annotated[Any, _of("a name, or a table with a name", str, dict)]
+#: a list of them; a name alone, such as "all", is a list of one
+Several = Annotated[list[Named], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
 Arrivals = Annotated[Any, _of("a name, or a table with a name", str, dict, several=True)]
 Delays = Annotated[Any, _of("a number, a name, or a table with a name", str, dict, int, float, several=True)]
 
@@ -87,14 +89,14 @@ class Scenario(BaseModel):
     horizon: Horizon | None = None
     horizons: Annotated[list[Horizon] | None, BeforeValidator(_spread)] = None
     checkpoints_per_decade: Annotated[int, Field(ge=1, le=100, strict=True)] = 8
-    measures: list[Named] = []
+    measures: Several = []
     tasks: list[Named] = []
     arrivals: Arrivals = "every_unit"
     delays: Delays = 0
     decision_makers: list[dict[str, Any]] = []
     keep: Annotated[Any, PlainValidator(_keep)] = KEEP
-    forecasters: Annotated[list[Named], Field(min_length=1)]
-    natures: list[Named] = []
+    forecasters: Annotated[Several, Field(min_length=1)]
+    natures: Several = []
     worlds: list[Named] = []
 
     @model_validator(mode="after")

@@ -19,7 +19,17 @@ from onlinecal.core.strategy import strategy_label, title
 from onlinecal.core.validation import choice, integer, is_number, is_whole
 from onlinecal.decisions.people import People
 from onlinecal.engine.horizon import check_horizon
-from onlinecal.naming import as_strategy, class_of, decision_maker_of, located, made_of, measure_of, task_of
+from onlinecal.measures import with_all
+from onlinecal.naming import (
+    as_strategy,
+    class_of,
+    decision_maker_of,
+    family,
+    located,
+    made_of,
+    measure_of,
+    task_of,
+)
 from onlinecal.schedules import Arrivals, Delays, Schedule, as_arrivals, as_delays
 from onlinecal.study.panel import Panel, listed
 from onlinecal.study.planning import Entry, Plan, plan
@@ -245,9 +255,11 @@ def lineup(kind: str, given: Any, folder: Path = Path()) -> list[Entry]:
     """Entries of strategies: names, tables, entries, things that make players, or lists of them.
 
     A table has `name`, maybe `label` and `longest`, and parameters. Files are sought in the `folder` of the scenario.
+    ``"all"``, or ``"all hedging"`` of a family, stands for those that need no parameter.
     """
-    if isinstance(given, list | tuple):
-        return [entry for each in given for entry in lineup(kind, each, folder)]
+    several = given if isinstance(given, list | tuple) else family(kind, given)
+    if several or isinstance(given, list | tuple):
+        return [entry for each in several for entry in lineup(kind, each, folder)]
     if isinstance(given, Entry):
         return [given]
     if not isinstance(given, str | Mapping):
@@ -277,7 +289,9 @@ def planned(
             horizons=horizons,
             seed=seed,
             panel=Panel.of(
-                measures_of(listed(measures), folder), tasks_of(listed(tasks), folder), rounds=rounds
+                with_all(measures_of(listed(measures), folder), rounds),
+                tasks_of(listed(tasks), folder),
+                rounds=rounds,
             ),
             schedules=schedules_of(arrivals, delays, folder),
             people=People.of(people, seed if is_whole(seed) else 0),

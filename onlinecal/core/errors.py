@@ -60,6 +60,10 @@ class UnknownParameter(InvalidParameter, TypeError):
         return cls(f"{what} has no {kind} {name!r}{suggestion(name, known)}")
 
 
+class MissingParameter(InvalidParameter, TypeError):
+    """A parameter that has no default is not given."""
+
+
 class ScenarioError(OnlinecalError, ValueError):
     """A scenario file that cannot be played."""
 

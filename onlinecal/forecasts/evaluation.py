@@ -21,14 +21,12 @@ from onlinecal.forecasts.intervals import OWN, Interval, Measurement, Method, in
 from onlinecal.forecasts.reference import Reference
 from onlinecal.forecasts.resampling import Resample, replicates, value_of
 from onlinecal.forecasts.table import Evaluation, Row, Value
-from onlinecal.measures import MEASURES
+from onlinecal.measures import EVERYTHING, with_all
 from onlinecal.measures.base import ends, require_modulus
-from onlinecal.study.panel import listed, named_measure
+from onlinecal.study.panel import each_measure, listed, named_measure
 
 #: draws of either kind: each is kept, and a million tells a quantile to more digits than an interval has
 MOST = 1_000_000
-#: the whole catalogue
-EVERYTHING = tuple({"name": name, **record.example} for name, record in MEASURES.items())
 #: what a report shows unless others are asked for: losses of actions, distances, then what is often quoted
 DECIDING = ("cdl", "cutoff_ce", "smooth_ce", "smooth_ece", "ece", "binned_ece", "brier", "log_loss")
 # Values that only rounding tells apart are as good as equal.
@@ -70,8 +68,8 @@ def evaluate(
     clusters : (n,) array_like, optional
         A label for each prediction, number or string. Default: each is a cluster of its own.
     measures : iterable, optional
-        Names, tables of a name and options, or functions Γ ↦ float, as in a study. Default: the whole catalogue,
-        `random_interval_ce` at ε = 0.1 and `smooth_ece_at` at σ = 0.1.
+        Names, tables of a name and options, or functions Γ ↦ float, as in a study. Default: ``"all"``, the whole
+        catalogue, `random_interval_ce` at ε = 0.1 and `smooth_ece_at` at σ = 0.1.
     bootstrap, reference : int, default 0
         Draws of either kind for intervals (200 and more for 95 %), and of calibrated outcomes; at most 10^6.
     level : float, default 0.95
@@ -107,8 +105,8 @@ def evaluate(
             "the other"
         )
     asked = list[Measurement]()
-    for spec in EVERYTHING if measures is None else listed(measures):
-        column, function, record, options = named_measure(spec)
+    specs = EVERYTHING if measures is None else with_all(listed(measures))
+    for column, function, record, options in each_measure(named_measure, specs):
         if needs_of(record.function) is not None:
             raise InvalidParameter(
                 f"evaluate: {column.name!r} is a measure of rounds, their order, times and context, which a list of "

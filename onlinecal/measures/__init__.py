@@ -1,10 +1,11 @@
 """The calibration measures: pure functions of Γ.
 
-Some exported functions are not in the catalogue. `subsampled_*_sampled` are random, `true_distance` needs the
-sequence of rounds, and `bregman` is given a function. `distance_in_metric` has no `Sampling`.
+Some exported functions are not in the catalogue. `subsampled_*_sampled` are random, `true_distance` is of at most 400
+rounds (`OF_SHORT_GAMES`), and `bregman` is given a function. `distance_in_metric` has no `Sampling`.
 `brier_decomposition` and `soft_rounding` return more than a number.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from onlinecal.core.errors import LIST, meant
@@ -31,6 +32,7 @@ from onlinecal.measures.distance_lower import MEASURES as DISTANCE_LOWER
 from onlinecal.measures.distance_lower import distance_lower
 from onlinecal.measures.distance_metric import distance_in_metric
 from onlinecal.measures.distance_upper import MEASURES as DISTANCE_UPPER
+from onlinecal.measures.distance_upper import OF_SHORT_GAMES as SHORT
 from onlinecal.measures.distance_upper import distance_upper, true_distance
 from onlinecal.measures.interval import interval_ce, interval_ce_bracket
 from onlinecal.measures.kernel import atb, kernel_ce
@@ -56,6 +58,28 @@ _ROWS = (
 
 #: name → what is known about it
 MEASURES: dict[str, Measure] = {measure.name: measure for rows in _ROWS for measure in rows}
+#: the same of measures that take few rounds only
+OF_SHORT_GAMES: dict[str, Measure] = {measure.name: measure for measure in SHORT}
+#: every measure of the catalogue, as a study names it
+EVERYTHING = tuple({"name": name, **record.example} for name, record in MEASURES.items())
+
+
+#: the name that stands for every measure
+ALL = "all"
+
+
+def with_all(specs: Iterable[Any], rounds: int | None = None) -> list[Any]:
+    """The same measures, with all others that games of this length can have in place of ``"all"``."""
+    given = list(specs)
+    if not any(isinstance(spec, str) and spec == ALL for spec in given):
+        return given
+    named = [spec.get("name") if isinstance(spec, Mapping) else spec for spec in given]
+    short = [r.name for r in OF_SHORT_GAMES.values() if rounds is not None and rounds <= (r.most_rounds or 0)]
+    others = [
+        spec for spec in (*EVERYTHING, *({"name": name} for name in short)) if spec["name"] not in named
+    ]
+    place = named.index(ALL)
+    return [*given[:place], *others, *(spec for spec in given[place:] if spec != ALL)]
 
 
 if not TYPE_CHECKING:  # who checks types should go by the imports

@@ -328,8 +328,14 @@ def grid_errors(change: Change, *, m: int = 16, soft: bool = True) -> Floats:
     return np.maximum(*errors)[:, None]
 
 
-def grid_errors_at(change: Change, *, m: int, threshold: int, soft: bool = True) -> Floats:
+def middle(m: int) -> int:
+    """The threshold of `soft_binned_loss` where none is given."""
+    return (m + 1) // 2
+
+
+def grid_errors_at(change: Change, *, m: int = 16, threshold: int | None = None, soft: bool = True) -> Floats:
     """S of `soft_binned_loss`: the sum at one i."""
+    threshold = middle(m) if threshold is None else threshold
     points, ones, mass = _changes_on_grid(change, m, soft)
     lost = np.where(points < threshold, ones - mass * (threshold / m), mass * ((threshold - 1.0) / m) - ones)
     return np.maximum(np.maximum(lost, 0.0).sum(axis=1), np.maximum(-lost, 0.0).sum(axis=1))[:, None]

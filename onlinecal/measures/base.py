@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.arrays import Ints
-from onlinecal.core.errors import InvalidParameter, UnknownParameter
+from onlinecal.core.errors import InvalidParameter, MissingParameter, UnknownParameter
 from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.validation import integer, number
 from onlinecal.measures.witnesses.base import Bracket, Explanation, Witness, ends
@@ -192,6 +192,10 @@ class Measure:
         `tail(x)`: the probability that the value of many calibrated forecasts is x √(E[v (1 − v)]/n) or more.
     of_rounds : bool
         Whether the value depends on the number of rounds.
+    most_rounds : int, optional
+        The function takes no more rounds than these.
+    seconds : callable, optional
+        `seconds(levels, rounds)`: about how long one Γ takes, where that is much.
     version : int
         Raised when its numbers change (tests/golden.py).
     """
@@ -220,6 +224,8 @@ class Measure:
     sampling: Sampling | Between | None = None
     tail: Callable[[float], float] | None = None
     of_rounds: bool = False
+    most_rounds: int | None = None
+    seconds: Callable[[int, int], float] | None = None
     version: int = 1
 
     @property
@@ -307,9 +313,12 @@ class Measure:
         for key in options:
             if key not in known:
                 raise UnknownParameter.of(f"measure {self.name!r}", key, known, "option")
-        for key, default in known.items():
-            if default is inspect.Parameter.empty and key not in options:
-                raise InvalidParameter(f"measure {self.name!r} needs the option {key!r}")
+        needed = [key for key, default in known.items() if default is inspect.Parameter.empty]
+        if missing := [repr(key) for key in needed if key not in options]:
+            said = f"option{'s' * (len(missing) > 1)} {' and '.join(missing)}"
+            such = ", ".join(f"{key} = {value!r}" for key, value in {**self.example, **options}.items())
+            table = f'{{ name = "{self.name}", {such} }}'
+            raise MissingParameter(f"measure {self.name!r} needs the {said}; expected such as {table}")
         return None if most is None else integer(self.name, "max_levels", most, 2)
 
 

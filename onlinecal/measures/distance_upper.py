@@ -9,8 +9,8 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import count, number
-from onlinecal.measures.base import Between, Bracket, Ints, row
-from onlinecal.measures.distance_lower import distance_lower, distance_lower_witness
+from onlinecal.measures.base import Between, Bracket, Ints, Measure, row
+from onlinecal.measures.distance_lower import distance_lower, distance_lower_witness, seconds_of_distance
 from onlinecal.measures.interval import MOST, best_partition, group_starts, prefix_sums
 from onlinecal.measures.witnesses.distances import LevelGroups, Potentials
 
@@ -183,6 +183,8 @@ def _enumerate(v, w, q):
 
 #: the largest finite order: beyond, powers of small distances are too small for floats
 LARGEST_ORDER = 20.0
+#: the most rounds of which the true distance is found
+LONGEST = 400
 
 
 def true_distance(p: ArrayLike, y: ArrayLike, *, order: float = 1.0, max_rounds: int = 200) -> Bracket:
@@ -221,7 +223,7 @@ def true_distance(p: ArrayLike, y: ArrayLike, *, order: float = 1.0, max_rounds:
     >>> round(true_distance([0.4, 0.6], [1, 0]).upper, 12)
     0.1
     """
-    most = count("max_rounds", max_rounds, 1, 400)
+    most = count("max_rounds", max_rounds, 1, LONGEST)
     order = number("true_distance", "order", order, 1.0)
     if LARGEST_ORDER < order < math.inf:
         raise InvalidParameter(f"true_distance: order = {order!r}; expected 1 to 20, or inf")
@@ -237,6 +239,34 @@ def true_distance(p: ArrayLike, y: ArrayLike, *, order: float = 1.0, max_rounds:
     apart = np.abs(gamma.predictions - distance_upper_witness(gamma).values(gamma))
     upper = float(apart.max()) if order == math.inf else float(gamma.mass @ apart**order) ** (1.0 / order)
     return Bracket(min(lower, upper), upper)
+
+
+def true_distance_of_gamma(gamma: JointDistribution, *, order: float = 1.0) -> float:
+    """True distance from calibration of a sequence of at most 400 rounds: `true_distance` of the rounds of Γ.
+
+    It does not depend on the order of the rounds, so that Γ with its numbers of rounds is enough.
+
+    Parameters
+    ----------
+    order : float, default 1
+        As in `true_distance`.
+    """
+    ones, zeros = gamma.positives, gamma.counts - gamma.positives
+    if (gamma.counts != np.rint(gamma.counts)).any() or (ones != np.rint(ones)).any():
+        raise InvalidParameter(
+            f"true_distance of {gamma!r} with weights that are no whole numbers; expected rounds without weights"
+        )
+    if gamma.weight > LONGEST:
+        raise InvalidParameter(
+            f"true_distance of {gamma.weight:,.0f} rounds; expected at most {LONGEST}, as it takes a time like T⁴"
+        )
+    levels = np.tile(np.arange(gamma.levels), 2)
+    rounds = np.repeat(levels, np.concatenate((ones, zeros)).astype(np.int64))
+    outcomes = np.repeat([1, 0], [int(ones.sum()), int(zeros.sum())])
+    return true_distance(gamma.predictions[rounds], outcomes, order=order, max_rounds=LONGEST).upper
+
+
+true_distance_of_gamma.__name__ = "true_distance"
 
 
 @kernel
@@ -303,11 +333,24 @@ MEASURES = (
         distance_upper,
         "dCE_up | BGHN23 Def. 5.2 | O(3^k), k ≤ 12; beyond, a bracket | no | yes (c = 1/2) | yes (s = 1)",
         bracket=True,
+        seconds=seconds_of_distance,
         witness=distance_upper_witness,
         counterpart=distance_upper_counterpart,
         upper=lambda gamma, max_levels=12: _cost(gamma, _grouping(gamma, max_levels)[0]),
         sampling=Between(
             "distance_lower", "surrogate_interval_ce", "dCE_low ≤ dCE_up ≤ intCE ≤ SintCE: BGHN23 §6"
         ),
+    ),
+)
+
+#: what is a measure of short games only
+OF_SHORT_GAMES = (
+    Measure(
+        true_distance_of_gamma,
+        "dCE",
+        "BGHN23 Def. 4.1",
+        "O(T⁴), T ≤ 400",
+        most_rounds=LONGEST,
+        seconds=lambda levels, rounds: 1.5 * (rounds / LONGEST) ** 4,
     ),
 )

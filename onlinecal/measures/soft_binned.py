@@ -22,6 +22,7 @@ from onlinecal.measures._kinks import (
     grids_errors,
     grids_limits,
     grids_means,
+    middle,
     rising,
 )
 from onlinecal.measures.base import Ends, Known, Modulus, Sampling, halving, row
@@ -187,7 +188,9 @@ def scdl_binned(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> 
 
 
 @of_gamma
-def soft_binned_loss(gamma: JointDistribution, *, m: int, threshold: int, soft: bool = True) -> float:
+def soft_binned_loss(
+    gamma: JointDistribution, *, m: int = 16, threshold: int | None = None, soft: bool = True
+) -> float:
     """Soft-binned decision loss at one threshold i of the grid of multiples of 1/m.
 
     Σ_{j≤i−1} W_j (Q_j − i/m)_+ + Σ_{j≥i} W_j ((i−1)/m − Q_j)_+, with W_j and Q_j as in `scdl_binned`, the largest
@@ -197,10 +200,10 @@ def soft_binned_loss(gamma: JointDistribution, *, m: int, threshold: int, soft: 
 
     Parameters
     ----------
-    m : int
+    m : int, default 16
         From 1 to 2⁵⁰.
-    threshold : int
-        i, from 1 to m.
+    threshold : int, optional
+        i, from 1 to m. Default: the middle one, `(m + 1) // 2`.
     soft : bool, default True
         As in `scdl_binned`.
 
@@ -211,7 +214,7 @@ def soft_binned_loss(gamma: JointDistribution, *, m: int, threshold: int, soft: 
     [0.0, 0.09375, 0.0, 0.0]
     """
     m = _grid("soft_binned_loss", m, soft)
-    i = integer("soft_binned_loss", "threshold", threshold, 1, m)
+    i = integer("soft_binned_loss", "threshold", middle(m) if threshold is None else threshold, 1, m)
     if (gamma.means == gamma.predictions).all():
         return 0.0
     j, n, s = points(gamma.predictions, gamma.counts, gamma.positives, m, bool(soft))
@@ -357,7 +360,6 @@ MEASURES = (
     row(
         soft_binned_loss,
         "FDL_{m,i} | BHNU26 Def. 3.1 | O(k) | yes | yes | no",
-        example={"m": 3, "threshold": 2},
         sampling=Sampling(
             grid_errors_at,
             "a sum of suprema of means (BHNU26 Lemma 7.2)",

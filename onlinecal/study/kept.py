@@ -193,11 +193,12 @@ class Kept(Results):
 
 def panel_of(measures: Iterable[Any], tasks: Iterable[Any], rounds: int | None) -> Panel:
     """A panel of measures and tasks as `play` takes them, or as words of the command line: tables in braces."""
+    from onlinecal.measures import with_all
     from onlinecal.naming import measure_of, said_table, task_of
     from onlinecal.study.panel import Panel
 
     return Panel.of(
-        [measure_of(said_table("--measure", spec)) for spec in measures],
+        with_all((measure_of(said_table("--measure", spec)) for spec in measures), rounds),
         [task_of(said_table("--task", spec)) for spec in tasks],
         rounds=rounds,
     )

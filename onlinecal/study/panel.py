@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from onlinecal.core import errors
 from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import ACCOUNT, Column, Held, Kind
 from onlinecal.core.content import content
-from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, failure
+from onlinecal.core.errors import InvalidData, InvalidParameter, MissingParameter, OnlinecalError, failure
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.levels import LevelSets
 from onlinecal.core.strategy import named_table
@@ -23,9 +23,12 @@ from onlinecal.core.transcript import Transcript, needs_of
 from onlinecal.core.validation import as_float
 from onlinecal.decisions.responses import DecisionMaker, as_decision_maker, response_name
 from onlinecal.decisions.tasks import DecisionTask, QuadraticTask, Task
-from onlinecal.measures import MEASURES
+from onlinecal.measures import MEASURES, OF_SHORT_GAMES
 from onlinecal.measures.base import Bracket, Measure
 
+T = TypeVar("T")
+#: the measures by name
+KNOWN = MEASURES | OF_SHORT_GAMES
 #: the most levels, of all Γ, of which arrays are kept for their measures
 FEW = 2**20
 
@@ -78,7 +81,7 @@ class Panel:
     ) -> "Panel":
         """Of names, named tables, functions and tasks; a measure exact up to `rounds` levels has one column."""
         panel = cls(
-            tuple(_asked(spec, rounds) for spec in listed(measures)),
+            tuple(each_measure(partial(_asked, rounds=rounds), listed(measures))),
             tuple(map(as_decision_maker, listed(tasks))),
         )
         names = panel.names
@@ -225,6 +228,19 @@ def listed(specs: Any) -> Iterable[Any]:
     return specs if isinstance(specs, Iterable) and not isinstance(specs, str | Mapping) else [specs]
 
 
+def each_measure(make: Callable[[Any], T], specs: Iterable[Any]) -> list[T]:
+    """Makes something of each measure; all that lack options are told together."""
+    made, lacking = [], dict[str, None]()
+    for spec in specs:
+        try:
+            made.append(make(spec))
+        except MissingParameter as error:
+            lacking[str(error)] = None
+    if lacking:
+        raise MissingParameter("; ".join(lacking))
+    return made
+
+
 def named_measure(spec: Any) -> tuple[Column, Callable[[JointDistribution], Any], Measure, dict[str, Any]]:
     """The column of a measure as in `Panel.of`, its function with the options set, its record, and these options."""
     options = dict(spec) if isinstance(spec, Mapping) else {"name": spec}
@@ -233,9 +249,9 @@ def named_measure(spec: Any) -> tuple[Column, Callable[[JointDistribution], Any]
         name = getattr(function, "__name__", repr(function))
     else:
         name, options = named_table("measure", spec)
-        name = errors.meant("measure", name, MEASURES, errors.LIST)
+        name = errors.meant("measure", name, KNOWN, errors.LIST)
     set_ = tuple(options.items())
-    record = MEASURES.get(name)
+    record = KNOWN.get(name)
     if callable(function) and (record is None or record.function is not function):
         record = Measure(function, "", "", "", least=-math.inf, largest=math.inf)
         return Column("function", name, set_), _with(name, function, options), record, options
@@ -245,6 +261,11 @@ def named_measure(spec: Any) -> tuple[Column, Callable[[JointDistribution], Any]
 
 def _asked(spec: Any, rounds: int | None) -> Asked:
     column, function, record, options = named_measure(spec)
+    if record.most_rounds is not None and rounds is not None and rounds > record.most_rounds:
+        raise InvalidParameter(
+            f"measure {column.name!r} in games of T = {rounds:,}; expected T ≤ {record.most_rounds}, as one Γ takes "
+            f"{record.complexity.partition(',')[0]} steps"
+        )
     columns = (column,)
     if record.may_bracket(options, rounds):
         columns = replace(column, end="lower"), replace(column, end="upper")  # type: ignore[assignment]

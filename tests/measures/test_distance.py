@@ -9,10 +9,12 @@ import scipy.optimize
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import onlinecal as oc
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.binned import ece
 from onlinecal.measures.distance_lower import distance_lower
-from onlinecal.measures.distance_upper import distance_upper, true_distance
+from onlinecal.measures.distance_upper import distance_upper, true_distance, true_distance_of_gamma
 from onlinecal.measures.interval import interval_ce
 from onlinecal.measures.kernel import kernel_ce
 from onlinecal.measures.smooth_ce import smooth_ce
@@ -247,3 +249,22 @@ def test_groups_of_levels_are_the_post_processings_that_calibrate(gamma):
     assert (LevelGroups(alone).values(gamma) == gamma.means).all()
     assert costs[(labels == alone).all(axis=1)] == pytest.approx([ece(gamma)], abs=1e-14)
     assert distance_upper(gamma).upper == pytest.approx(costs.min(), abs=1e-14)
+
+
+def test_the_true_distance_of_a_game_is_that_of_its_rounds():
+    draw = np.random.default_rng(5)
+    p, y = draw.integers(0, 4, 60) / 4, draw.integers(0, 2, 60)
+    for order in (1.0, 2.0):
+        of_game = true_distance_of_gamma(JointDistribution.from_samples(p, y), order=order)
+        assert of_game == true_distance(p, y, order=order).upper > 0.0
+    study = oc.play(
+        "forecast_hedging", "contrarian", horizon=[30], runs=3, measures="true_distance", keep="all"
+    )
+    gammas = [study.gamma(run=run) for run in range(3)]
+    assert study.curve("true_distance").totals.tolist() == [
+        [30 * true_distance_of_gamma(gamma) for gamma in gammas]
+    ]
+    with pytest.raises(InvalidParameter, match="no whole numbers; expected rounds without weights"):
+        true_distance_of_gamma(JointDistribution.from_samples([0.5, 0.2], [0, 1], weights=[0.5, 1.0]))
+    with pytest.raises(InvalidParameter, match="of 401 rounds; expected at most 400"):
+        true_distance_of_gamma(JointDistribution.from_counts([0.5], [401], [7]))

@@ -15,6 +15,7 @@ from onlinecal.study.outlook import outlook
 from onlinecal.study.panel import Panel
 from onlinecal.study.planning import Entry
 from onlinecal.study.promises import promises
+from onlinecal.sweeping import planned
 from tests.results import F, N, cells, equal
 from tests.strategies import many_levels
 
@@ -47,7 +48,9 @@ LENGTHS = {"horizon": [100, 400, 4000]}
         ({"measures": ["ece", oc.measures.ece]}, "asked for twice"),
         ({"measures": [{"name": "binned_ece", "bins": 0}]}, "bins = 0"),
         ({"measures": [{"name": lambda gamma: 0.0, "x": 1}]}, "measure '<lambda>'"),
-        ({"measures": ["smooth_ece_at"]}, "'smooth_ece_at' needs the option"),
+        ({"measures": ["smooth_ece_at"]}, "'smooth_ece_at' needs the option 'sigma'; .* sigma = 0.1 }$"),
+        ({"measures": ["smooth_ece_at", "ece", "random_interval_ce"]}, "'sigma'; .*; .* needs the option 'epsilon'"),
+        ({"measures": ["ece", "true_distance"], "horizon": [100, 500]}, "'true_distance' .* T = 500; expected T ≤ 400"),
         ({"measures": [3]}, "measure 3; expected a name"),
         ({"tasks": ["umbrela"]}, "unknown task 'umbrela'; did you mean 'umbrella'"),
         ({"tasks": [{"name": "mine", "payoffs": [[0, 2]]}]}, r"payoffs\[0\]\[1\] = 2"),
@@ -68,6 +71,32 @@ def test_what_cannot_be_played_is_said_before_playing(options, said, monkeypatch
     options = {"forecaster": F.Constant(), "nature": N.Drift(), "horizon": 50, "runs": 2} | options
     with pytest.raises(oc.OnlinecalError, match=said):
         oc.play(**options)
+
+
+def test_all_measures_are_all_that_games_can_have():
+    ours = [name for name in MEASURES if name not in ("smooth_ece_at", "random_interval_ce")]
+    for horizon, short in ((400, ["true_distance"]), ([100, 401], [])):
+        games = {"horizons": [horizon] if isinstance(horizon, int) else horizon, "ends": True}
+        found = planned_with("all", **games).panel
+        assert [asked.record.name for asked in found.measures] == [*MEASURES, *short]
+        assert {*ours} < {asked.name for asked in found.measures}
+    found = planned_with(
+        ["brier", "all", {"name": "ece"}, {"name": "binned_ece", "bins": 3}], horizons=[9]
+    ).panel
+    assert [asked.name for asked in found.measures][-3:] == ["true_distance", "ece", "binned_ece(bins=3)"]
+    assert len(found.measures) == len(MEASURES) + 1
+
+
+def planned_with(measures, **games):
+    options = {
+        "seed": 0,
+        "runs": 1,
+        "tasks": (),
+        "arrivals": "every_unit",
+        "delays": 0,
+        "decision_makers": (),
+    }
+    return planned("constant", "drift", measures=measures, **options, **games)[0]
 
 
 class Short(F.Constant):
@@ -100,7 +129,8 @@ def test_what_is_longer_than_a_player_can_play_is_left_out(tmp_path):
         ("constant", N.Drift()), ("online platt", based), ("constant", based)
     ]  # fmt: skip
     said = "forecaster 'online_platt' needs base, which nature 'drift' does not reveal"
-    assert planned.incompatible == planned[:1].incompatible == (("online platt", "drift", said),)
+    assert planned.incompatible == (("online platt", "drift", said),)
+    assert (len(planned[:1]), planned[:1].incompatible) == (1, planned.incompatible)
     for options, said in (
         ({"forecasters": [short], **drift}, "plays 16 rounds"),
         ({"natures": [replay], "horizons": [200]}, "has 120 rounds; expected at most 120"),

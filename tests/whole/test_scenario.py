@@ -6,6 +6,9 @@ import pytest
 
 from onlinecal.core.errors import ScenarioError
 from onlinecal.core.strategy import strategy_key
+from onlinecal.forecasters import FORECASTERS
+from onlinecal.naming import family
+from onlinecal.natures import NATURES
 from onlinecal.scenario import load
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -57,6 +60,7 @@ def test_other_ways_to_write_it(tmp_path):
         ("[10, 20]", "{from = 10, to = 1000, count = 3}", [(10,), (100,), (1000,)]),
         ("[10, 20]", "[100]", [(100,)]),  # a list of one: read at its end too
         ("horizons = [10, 20]", "horizon = 100\ncheckpoints_per_decade = 2", [(10, 32, 100)]),
+        ('["ece", {name = "binned_ece", bins = 5}]', '"all"', [(10,), (20,)]),
         ('label = "mine"', "longest = 15", [(10,)]),  # a slow strategy is played less long
     ):
         assert [c.times for c in loaded(tmp_path, GOOD.replace(old, new)).cells] == times
@@ -67,6 +71,31 @@ def test_a_file_is_sought_beside_the_scenario(tmp_path, monkeypatch):
     monkeypatch.chdir("/")
     text = GOOD.replace('name = "bernoulli"\nq = 0.25', 'name = "replay"\nfile = "rain.csv"')
     assert loaded(tmp_path, text).cells[0].nature.strategy.length == 30
+
+
+@pytest.mark.parametrize(
+    ("said", "labels"),
+    [
+        ('"all hedging"', ["forecast hedging", "almost one step ahead", "cdl minimiser", "soft hedging"]),
+        (
+            '["constant", "all internal regret"]',
+            ["constant", "foster vohra", "blum mansour", "blum mansour log"],
+        ),
+    ],
+)
+def test_all_of_a_family(tmp_path, said, labels):
+    plan = loaded(tmp_path, BARE.replace('["constant"]', said))
+    assert [str(cell.forecaster.label).lower().partition(" (")[0] for cell in plan.cells] == labels
+
+
+def test_all_are_those_that_need_no_parameter(tmp_path):
+    needy = {"expert_mixture", "expert_aggregation", "doubling", "rounded", "delayed", "separate"}
+    assert {*family("forecaster", "all")} == FORECASTERS.keys() - needy
+    assert {*family("nature", "all")} == NATURES.keys() - {"replay", "switch", "streams", "mixture"}
+    with pytest.raises(
+        ScenarioError, match="unknown family of natures 'stochastc'; did you mean 'stochastic'"
+    ):
+        loaded(tmp_path, BARE.replace('natures = ["drift"]', 'natures = "all stochastc"'))
 
 
 @pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda f: f.name)
