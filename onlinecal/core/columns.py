@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from onlinecal.core.content import content, digest
+from onlinecal.core.errors import UnknownName, meant
 from onlinecal.core.validation import is_number, is_whole
 
 Kind = Literal["measure", "function", "certificate", "decision_task", "quadratic_task", "other_task"]
@@ -71,6 +73,11 @@ class Column:
         name = f"{self.measure}{options and f'({options})'}{of and f'[{of}]'}{self.end and f'[{self.end}]'}"
         return f"{name} @ {self.stream}" if self.stream else name
 
+    @property
+    def whole(self) -> str:
+        """The name of the measure, of which a bracket has two columns."""
+        return replace(self, end="").name if self.end else self.name
+
     @cached_property
     def quantity(self) -> str:
         """Its name in `onlinecal.core.guarantee`, of a bracket that of what lies in it; "" if they have none."""
@@ -107,6 +114,16 @@ SQUARED_LOSS = "external_regret[quadratic]"
 def named(columns: Iterable[Column]) -> dict[str, Column]:
     """Name → column."""
     return {column.name: column for column in columns}
+
+
+def asked_for(name: str, columns: Mapping[str, Column]) -> list[Column]:
+    """The column of this name, or both of a bracket that is asked for by its own name, the lower one first."""
+    known: dict[str, list[Column]] = {}
+    for column in columns.values():
+        known.setdefault(column.whole, []).append(column)
+    with suppress(UnknownName):
+        return [columns[meant("measure", name, columns)]]
+    return known[meant("measure", name, known)]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from onlinecal.core.errors import InvalidParameter, meant
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import counted, ends, number_of
 from onlinecal.report.people import PeopleRow, people_rows
 from onlinecal.report.tables import Table, crossed, new_console, number, print_json
@@ -76,7 +76,7 @@ def answer(
     table = asked[0] if asked else ""
     if measure and table in ("people", "all", "pareto"):
         raise InvalidParameter(f"--{table} is of other columns; expected no --measure")
-    measure = meant("measure", measure or study.measures[0], study.columns)
+    measure = study.column(measure or study.measures[0]).name
     if table in ANSWERS:
         found = ANSWERS[table](study, pareto or measure)
         if as_json:

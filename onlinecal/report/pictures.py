@@ -78,6 +78,8 @@ def draw(
         raise InvalidParameter("--kind sweep against nothing; expected --against with a parameter, or T")
     if kind == "pareto" and len(measure) not in (0, 2):
         raise InvalidParameter(f"--kind pareto of {' and '.join(measure)}; expected two --measure")
+    if kind == "pareto":
+        measure = [study.column(name).name for name in measure]
     shown = [column.name for column in columns_of(study, measure or None, found.most)]
     others = [name for name in study.measures if name not in shown]
     left = (

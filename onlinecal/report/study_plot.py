@@ -149,7 +149,7 @@ def plot_pareto(study: Study, measures: Sequence[str] | None = None, **look: Unp
         See `Look`.
     """
     table = pareto_table(study, measures)
-    names = [column.name for column in columns_of(study, measures, 2)]
+    names = [study.column(name).name for name in measures or (c.name for c in columns_of(study, None, 2))]
     signs = fronts(study, names[0], names[1])[0].signs
     better = ["lower is better" if sign > 0 else "higher is better" for sign in signs]
     labels = [

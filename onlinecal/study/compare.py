@@ -19,7 +19,7 @@ from onlinecal.core.arrays import Bools, Floats, Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.growth import ROUNDING, check_level
-from onlinecal.study.curves import Study, columns_of, in_common, open_at_the_end, runs_of
+from onlinecal.study.curves import Study, in_common, open_at_the_end, runs_of
 from onlinecal.study.played import Played
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ def _joint(pairs: Sequence[Pairs]) -> Pairs:
 def ranking(study: Study, measure: str, level: float = 0.95) -> list[Contest]:
     """The forecasters by their mean totals at the largest T of each nature, in order where that is beyond doubt."""
     # Where nature looks at forecasts two share the randomness of their outcomes: Welch's test would not do.
-    (measure,) = (column.name for column in columns_of(study, [measure]))
+    measure = study.column(measure).name
     groups = [cells for nature in study.natures if len(cells := last_cells(study, nature, [measure])) > 1]
     if not groups:
         raise InvalidParameter(
@@ -326,9 +326,9 @@ def fronts(study: Study, first: str, second: str, level: float = 0.95) -> list[C
 
     A domination is certain where both are better by Student's t, with Holm's procedure over all pairs and natures.
     """
-    if len(chosen := columns_of(study, [first, second])) < 2:
+    first, second = measures = [study.column(name).name for name in (first, second)]
+    if first == second:
         raise InvalidParameter(f"a front of {first} and {second}; expected two measures")
-    first, second = measures = [column.name for column in chosen]
     groups = [cells for nature in study.natures if (cells := last_cells(study, nature, measures))]
     if not groups:
         raise InvalidParameter(
@@ -368,7 +368,7 @@ def paired(study: Study, measure: str, level: float = 0.95) -> tuple[pd.DataFram
     """
     import pandas as pd
 
-    measure = columns_of(study, [measure])[0].name
+    measure = study.column(measure).name
     groups: list[list[Played]] = []
     refused = []
     for nature in study.natures:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlinecal.core.arrays import Floats, Ints
-from onlinecal.core.columns import Column, named
+from onlinecal.core.columns import Column, asked_for, named
 from onlinecal.core.errors import InvalidParameter, meant
 from onlinecal.core.words import number_of
 from onlinecal.growth import Growth, check_level, fit_growth, trend
@@ -188,6 +188,10 @@ class Study(Kept):
         """The names of the columns."""
         return list(self.columns)
 
+    def column(self, measure: str) -> Column:
+        """The column of this name; of a bracket that is asked for by its own name, the upper end."""
+        return asked_for(measure, self.columns)[-1]
+
     def only(
         self,
         forecasters: str | Sequence[str] | None = None,
@@ -220,13 +224,14 @@ class Study(Kept):
     ) -> Curve:
         """The totals of one measure (the name of a column, such as ``"swap_regret[umbrella]"``) against T.
 
-        Labels or registered names of players may be left out where there is only one. Of a `horizon` it is the prefixes
+        Of a bracket that is asked for by its own name it is the upper end, ``"distance_lower[upper]"``. Labels or
+        registered names of players may be left out where there is only one. Of a `horizon` it is the prefixes
         of this game. Default: the ends of the games where there are several horizons, else the prefixes.
         """
         who = self._only("forecaster", forecaster, self.forecasters)
         whom = self._only("nature", nature, self.natures)
-        measure = meant("measure", measure, self.columns)
-        column = self.columns[measure]
+        column = self.column(measure)
+        measure = column.name
         cells = [cell for cell in self._pairs.get((who, whom), []) if measure in cell.totals]
         if horizon is not None:
             cells = [c for c in cells if c.horizon == horizon]
@@ -308,10 +313,8 @@ def columns_of(study: Study, measures: str | Sequence[str] | None, most: int | N
     if not measures:
         raise InvalidParameter("no measures to draw; expected at least one")
     known = study.columns
-    found = [
-        meant("measure", name, known) for name in ([measures] if isinstance(measures, str) else measures)
-    ]
-    return [known[measure] for measure in dict.fromkeys(found)]
+    names = [measures] if isinstance(measures, str) else measures
+    return list(dict.fromkeys(column for name in names for column in asked_for(name, known)))
 
 
 def runs_of(cells: Iterable[Played]) -> set[int]:

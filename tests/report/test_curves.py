@@ -7,6 +7,8 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, OnlinecalError
 from onlinecal.growth import fit_growth
 from onlinecal.report.frames import facts
+from onlinecal.report.pictures import draw
+from onlinecal.study.compare import fronts, paired, ranking
 from onlinecal.study.curves import summary
 from tests.report.made import INF, curve, study
 
@@ -33,6 +35,28 @@ def test_curves_and_cells_are_asked_for_by_labels_and_names(coins):
         (table.forecaster == label.forecaster) & (table.nature == "drift") & (table.measure == "cdl")
     ]
     assert mine.total[mine["round"] == 50].tolist() == label.totals[-1].tolist()
+
+
+def test_a_bracket_is_asked_for_by_its_own_name():
+    played = oc.play(["constant", "empirical_mean"], N.Drift(), horizon=[30, 60, 90], runs=3,
+                     measures=["ece", "distance_lower"])  # fmt: skip
+    asked = {"measure": "Distance lower", "forecaster": "constant"}
+    upper = played.curve("distance_lower[upper]", "constant")
+    assert played.curve(**asked).measure == upper.measure
+    assert played.exponent(**asked) == upper.exponent()
+    both = ["distance_lower[lower]", "distance_lower[upper]"]
+    assert list(dict.fromkeys(one.measure for one in played.curves("distance_lower"))) == both
+    assert played.curve("distance lower[lower]", "constant").measure == both[0]
+    figure, left = draw(played, measure=["distance_lower"])
+    assert (len(figure.axes), left) == (2, "")
+    assert ranking(played, "distance_lower")[0].measures == (both[1],)
+    assert fronts(played, "ece", "distance_lower")[0].measures == ("ece", both[1])
+    assert paired(played, "distance_lower")[0]["measure"].unique().tolist() == [both[1]]
+    draw(played, "pareto", measure=["ece", "distance_lower"])
+    with pytest.raises(OnlinecalError, match=r"did you mean 'distance_lower'\?$"):
+        played.curve("distnce_lower", "constant")
+    with pytest.raises(OnlinecalError, match=r"unknown measure 'zebra'; known: distance_lower, ece$"):
+        played.curves("zebra")
 
 
 @pytest.mark.parametrize(
