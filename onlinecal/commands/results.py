@@ -52,6 +52,7 @@ def run(
     from onlinecal.scenario import load
     from onlinecal.study.curves import Study
     from onlinecal.study.executors import all_cores, executor_of
+    from onlinecal.study.outlook import measuring, slow_measures
     from onlinecal.study.session import Session
 
     executor = executor_of(jobs, scheduler)
@@ -76,7 +77,8 @@ def run(
         notes = [f"not played: {who!r} against {whom!r}: {why}" for who, whom, why in refused[:NAMED]]
         if len(refused) > NAMED:
             notes.append(f"nor are {len(refused) - NAMED:,} more pairs; `onlinecal status` names all of them")
-        for remark in (*notes, *session.remarks):
+        long = slow_measures(measuring(loaded.cells, session.runs()))
+        for remark in filter(None, (*notes, *session.remarks, long)):
             print(f"note: {remark}", file=sys.stderr)
         try:
             failed = session.play(executor)

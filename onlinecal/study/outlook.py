@@ -1,16 +1,18 @@
 """The games that a run would play: cells, rounds, and the loop of each pair."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from onlinecal.core.words import number_of
-from onlinecal.study.planning import Plan
+from onlinecal.study.planning import Cell, Plan
 
 #: the most pairs that are listed one by one
 LISTED = 40
+#: a measure that takes as many seconds in a study is named
+LONG = 5.0
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,8 @@ class Outlook:
     """The games that a run would play.
 
     In the results file are all runs of `finished` cells, and some of `begun` ones. `pairs` are forecaster, nature with
-    its schedule, and the loop that plays them. `loops` has the number of pairs of each loop.
+    its schedule, and the loop that plays them. `loops` has the number of pairs of each loop. `measuring` has the
+    seconds that slow measures take, about.
     """
 
     horizons: tuple[int, ...]
@@ -31,6 +34,7 @@ class Outlook:
     incompatible: int
     loops: dict[str, int]
     pairs: tuple[tuple[str, str, str], ...]
+    measuring: dict[str, float]
 
     def as_json(self) -> dict[str, Any]:
         """For `run --dry-run --json`."""
@@ -46,12 +50,34 @@ class Outlook:
         if len(self.horizons) > 10:
             shown = f"{len(self.horizons)} from {self.horizons[0]:,} to {self.horizons[-1]:,}"
         yield f"T = {shown}; {number_of(self.runs, 'run')}; {self.run_rounds:,} run-rounds to be played"
+        if said := slow_measures(self.measuring):
+            yield said
         refused = f"; {self.incompatible:,} more cannot be played" if self.incompatible else ""
         counts = (f"{count:,} {loop}" for loop, count in self.loops.items())
         yield f"{number_of(len(self.pairs), 'pair')}: {', '.join(counts)}{refused}"
         width = max(len(forecaster) for forecaster, *_ in self.pairs)
         for forecaster, nature, loop in self.pairs if len(self.pairs) <= LISTED else ():
             yield f"  {loop:8}  {forecaster:{width}}  {nature}"
+
+
+def measuring(plan: Iterable[Cell], there: Mapping[str, int] = MappingProxyType({})) -> dict[str, float]:
+    """Seconds of one core that measures take by what they declare, the slowest first; none for all that are fast."""
+    found: dict[str, float] = {}
+    for cell in plan:
+        slow = [(asked.name, s) for asked in cell.panel.measures if (s := asked.record.seconds) is not None]
+        points = cell.forecaster.points_at(cell.horizon) if slow else None
+        streams = 1 + len(cell.nature.strategy.streams)
+        for name, seconds in slow:
+            each = sum(seconds(min(t, points or t), t) for t in cell.times)
+            runs = max(0, cell.runs - there.get(cell.key, 0))
+            found[name] = found.get(name, 0.0) + each * streams * runs
+    return {name: round(found[name], 1) for name in sorted(found, key=lambda name: -found[name])}
+
+
+def slow_measures(found: Mapping[str, float]) -> str:
+    """A line on the measures that take most of the time; "" where none takes long."""
+    named = [f"{name} some {time:,.0f} s" for name, time in found.items() if time >= LONG]
+    return f"measuring takes longest, on one core: {', '.join(named)}" if named else ""
 
 
 def outlook(plan: Plan, there: Mapping[str, int] = MappingProxyType({})) -> Outlook:
@@ -74,4 +100,5 @@ def outlook(plan: Plan, there: Mapping[str, int] = MappingProxyType({})) -> Outl
         incompatible=len({pair[:2] for pair in plan.incompatible} - some),
         loops=dict(Counter(loop for *_, loop in sorted(pairs, key=lambda pair: pair[2]))),
         pairs=tuple(pairs),
+        measuring=measuring(plan, there),
     )

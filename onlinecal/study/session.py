@@ -146,6 +146,10 @@ class Session:
         """How many cells of the plan are in the file."""
         return len(self._store.finished())
 
+    def runs(self) -> Mapping[str, int]:
+        """How many runs of each cell are in the file, by its key."""
+        return self._store.runs()
+
     @property
     def go_on(self) -> str:
         """The command that plays what is left."""

@@ -2,10 +2,13 @@
 
 from collections import Counter
 
+import pytest
+
 import onlinecal as oc
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import as_forecaster
 from onlinecal.study.outlook import outlook
+from onlinecal.study.panel import Panel
 from onlinecal.study.planning import plan
 from onlinecal.sweeping import schedules_of
 from tests.results import PANEL
@@ -52,6 +55,21 @@ def test_loops_are_those_that_play():
     assert {(who, whom): loop for who, whom, loop in found.pairs} == plays
     assert found.loops == Counter(plays.values())
     assert set(found.loops) == {"compiled", "python"}
+
+
+def test_measures_that_take_most_of_the_time_are_named():
+    """Before a game: by the levels that Γ can have, the checkpoints and the runs that are left."""
+    panel = Panel.of(["ece", "distance_lower"])
+    who = F.ForecastHedging(m=9), F.EmpiricalMean()
+    planned = small([40, 800], 50, panel=panel, forecasters=who, natures=[N.Drift()])
+    of_grid, of_any = 2 * 50 * 0.04, 50 * (0.16 + 0.2)
+    assert outlook(planned).measuring == {"distance_lower": pytest.approx(of_grid + of_any)}
+    said = "measuring takes longest, on one core: distance_lower some 22 s"
+    assert said in list(outlook(planned).lines())
+    there = {cell.key: 50 for cell in planned[1:]}
+    assert outlook(planned, there).measuring == {"distance_lower": pytest.approx(of_grid / 2)}
+    assert not [line for line in outlook(planned, there).lines() if "measuring" in line]
+    assert outlook(small(panel=Panel.of("ece"))).measuring == {}
 
 
 def test_many_cells_are_described():
