@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from onlinecal.report import catalogue
 from onlinecal.report.curve_plot import slopes_table
 from onlinecal.report.listing import print_entry
 from onlinecal.report.study_plot import exponents_table
-from onlinecal.report.tables import number, print_json
+from onlinecal.report.tables import Table, number, print_json
 from onlinecal.report.totals import exponents_markdown, totals
 from tests.report.made import cell, study
 
@@ -133,3 +134,17 @@ def test_a_docstring_is_its_own(tmp_path, monkeypatch, capsys):
         assert found["documentation"] == documentation
         print_entry(found)
         assert (documentation or "It has no docstring.") in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", [40, 60, 100])
+def test_headings_do_not_break_inside_a_word(width):
+    headings = [
+        "forecaster",
+        "smooth_ece",
+        "swap_regret[umbrella, rounded(m=10)]",
+        "distance_lower[upper]",
+        "exponent",
+    ]
+    table = Table("", headings, [["forecast hedging, m = 10", *"1234"]])
+    words = {word for line in table.lines(width) for word in re.findall("[a-z]+", line)}
+    assert {word for heading in headings for word in re.findall("[a-z]+", heading)} <= words
