@@ -45,33 +45,34 @@ def measure(
     cluster: str | None = option(
         "a column of labels; rows with the same one may depend on each other; default --time", "--cluster"
     ),
-    name: list[str] | None = option("which measures; may be repeated; default eight", "--measure", "-m"),
-    everything: bool = flag("every measure of the catalogue", "--all"),
+    name: list[str] | None = option(
+        "which measures, or all; may be repeated; default eight", "--measure", "-m"
+    ),
     draws: int = option("for intervals, and for p-values; 0 for neither", default=200),
     level: float = option("of the intervals", default=0.95),
-    seed: int = option("of the draws", default=0),
     percent: bool = PERCENT,
     skip_missing: bool = flag("leave out rows without a forecast or an outcome", "--skip-missing"),
     sort: bool = flag("bring rows into the order of --time", "--sort"),
-    delimiter: str | None = DELIMITER,
-    encoding: str | None = ENCODING,
-    in_parts: bool | None = option(
-        "read a file in parts, as is done with large ones, or whole, as is done with others",
-        "--in-parts/--in-memory",
-        show_default=False,
-    ),
     html: Path | None = option("an .html page as well, which needs no other file", "--output", "-o"),
     as_json: bool = JSON,
+    seed: int = option("", default=0, hidden=True),
+    delimiter: str | None = option("", hidden=True),
+    encoding: str | None = option("", hidden=True),
+    in_parts: bool | None = option("", "--in-parts/--in-memory", hidden=True),
+    everything: bool = flag("", "--all", hidden=True),
 ) -> None:
     """Measure a log of forecasts.
 
     Eight measures, or all, with intervals; the worst decision, scores, cautions.
+
+    Rarely needed: --seed of the draws, --delimiter, --encoding, --in-parts or --in-memory.
     """
     from onlinecal.core.errors import InvalidParameter
-    from onlinecal.forecasts.evaluation import DECIDING, EVERYTHING
+    from onlinecal.forecasts.evaluation import DECIDING
     from onlinecal.forecasts.measuring import Settings
     from onlinecal.forecasts.reading import Asked
     from onlinecal.forecasts.source import report_of
+    from onlinecal.measures import ALL, with_all
     from onlinecal.report import measured
     from onlinecal.report.tables import print_json
 
@@ -84,7 +85,8 @@ def measure(
         raise InvalidParameter(f"--all beside --measure {name[0]}; expected one or the other")
     if classes and positive is not None:
         raise InvalidParameter(f"--classes beside --positive {positive}; expected one or the other")
-    settings = Settings(draws, level, seed, EVERYTHING if everything else tuple(name or DECIDING))
+    names = with_all(name or ([ALL] if everything else DECIDING))
+    settings = Settings(draws, level, seed, tuple(names))
     report = report_of(file, asked, settings, in_parts)
     if html is not None:
         measured.document_of(report, drawn=True).write(html)
@@ -92,6 +94,8 @@ def measure(
         print_json(measured.data(report))
         return
     print(measured.document_of(report).text())
+    if everything:
+        print("--all is now --measure all")
     if html is not None:
         print(f"wrote {html}")
 

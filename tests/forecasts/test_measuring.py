@@ -15,13 +15,14 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import Table, scanned
 from onlinecal.forecasts import reference, source
 from onlinecal.forecasts.cautions import unresolved_bounds
-from onlinecal.forecasts.evaluation import DECIDING, EVERYTHING, evaluate
+from onlinecal.forecasts.evaluation import DECIDING, evaluate
 from onlinecal.forecasts.inference import calibration_test, holm
 from onlinecal.forecasts.measuring import Settings, measure_log
 from onlinecal.forecasts.reading import Asked, Log, read_log
 from onlinecal.forecasts.resampling import Resample
 from onlinecal.forecasts.source import report_of
 from onlinecal.forecasts.thresholds import worst_threshold
+from onlinecal.measures import EVERYTHING
 from onlinecal.measures.base import require_modulus
 from onlinecal.report.measured import decision
 from onlinecal.study.panel import named_measure
@@ -138,7 +139,7 @@ def test_eight_measures_are_shown_unless_others_are_asked_for(tmp_path):
         return onlinecal(f"measure f.csv -f p --draws 0 {options}", cwd=tmp_path, rc=rc)
 
     for options, names in (
-        ("", DECIDING), ("--all", [named_measure(one)[0].name for one in EVERYTHING]), ("--measure scdl", ["scdl"])
+        ("", DECIDING), ("-m scdl", ["scdl"]), ("-m all", [named_measure(one)[0].name for one in EVERYTHING])
     ):  # fmt: skip
         (column,) = json.loads(called(f"--json {options}").stdout)["forecasts"]
         assert [row["name"] for row in column["measures"]] == list(names)

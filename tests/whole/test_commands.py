@@ -124,6 +124,7 @@ SAID = [
     ("plot results/small.db --measure ece --caption x.txt --dpi 60 --columns 1", 0,
      "wrote results/small.png and x.txt", ""),
     ("plot results/small.db --nature drift --kind slopes", 0, "wrote results/small-slopes.png", ""),
+    ("measure f.csv --all --draws 0", 0, "", "--all is now --measure all|smooth_ece_at"),
     ("plot results/small.db -m ece --exponents", 0,
      "wrote results/small-exponents.png; --exponents is now --kind exponents", ""),
     ("plot results/small.db -m ece --against T --bars quartiles", 0, "wrote results/small-sweep.png", ""),

@@ -59,6 +59,13 @@ def test_a_letter_has_one_meaning():
     assert {letter for letter, words in meanings.items() if len(words) > 1} == set()
 
 
+def test_measure_has_sixteen_options():
+    params = [each for each in GROUP.commands["measure"].params if each.param_type_name == "option"]
+    assert len([each for each in params if not each.hidden]) == 16
+    hidden = {option for each in params if each.hidden for option in (*each.opts, *each.secondary_opts)}
+    assert hidden == {"--seed", "--delimiter", "--encoding", "--in-parts", "--in-memory", "--all"}
+
+
 def test_the_list_of_commands_cuts_no_line():
     """Of a terminal of 80 columns, beside the longest name."""
     room = 80 - 6 - max(map(len, GROUP.commands))
