@@ -117,7 +117,7 @@ def named(columns: Iterable[Column]) -> dict[str, Column]:
 
 
 def asked_for(name: str, columns: Mapping[str, Column]) -> list[Column]:
-    """The column of this name, or both of a bracket that is asked for by its own name, the lower one first."""
+    """The column of this name, or the lower and upper one of a bracket asked for by its own."""
     known: dict[str, list[Column]] = {}
     for column in columns.values():
         known.setdefault(column.whole, []).append(column)

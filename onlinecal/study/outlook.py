@@ -11,7 +11,7 @@ from onlinecal.study.planning import Cell, Plan
 
 #: the most pairs that are listed one by one
 LISTED = 40
-#: a measure that takes as many seconds in a study is named
+#: where slow measures take as many seconds in a study, they are named
 LONG = 5.0
 
 
@@ -75,9 +75,11 @@ def measuring(plan: Iterable[Cell], there: Mapping[str, int] = MappingProxyType(
 
 
 def slow_measures(found: Mapping[str, float]) -> str:
-    """A line on the measures that take most of the time; "" where none takes long."""
-    named = [f"{name} some {time:,.0f} s" for name, time in found.items() if time >= LONG]
-    return f"measuring takes longest, on one core: {', '.join(named)}" if named else ""
+    """A line on the measures that take most of the time; "" where all of them together take little."""
+    if sum(found.values()) < LONG:
+        return ""
+    named = [f"{name} some {time:,.0f} s" for name, time in found.items() if time >= 1.0]
+    return f"measuring takes longest, on one core: {', '.join(named)}"
 
 
 def outlook(plan: Plan, there: Mapping[str, int] = MappingProxyType({})) -> Outlook:
