@@ -24,19 +24,28 @@ def pytest_configure(config):
         settings.load_profile("full")
 
 
-#: rooms of tests of compiled code, which `.ci/run` plays with checks of bounds
-COMPILED = {"core", "engine", "exploit", "forecasters", "forecasts", "games", "measures", "natures"}
-#: those of classes that tests write, in Python or compiled: of our own code they play what others play, too
-WRITTEN = {"test_careless.py", "test_compiled.py", "test_objects.py", "test_plain.py", "test_silent.py"}
+#: Files of tests that `.ci/run` plays with checks of bounds: as few as play each step of each strategy (the pairs of
+#: test_same.py, in which each is once), both drivers, and each kernel of measures, decisions, games and monitors.
+#: Only the fast tests of each: other numbers through the same code find no other index.
+COMPILED = {
+    "core": {"test_joint.py"},
+    "decisions": {"test_people.py", "test_responses.py", "test_swaps.py"},
+    "engine": {"test_same.py", "test_history.py", "test_steps.py"},
+    "forecasts": {"test_thresholds.py"},
+    "games": {"test_players.py", "test_solve.py"},
+    "measures": {
+        "test_binned.py", "test_catalogue.py", "test_decision.py", "test_distance.py", "test_distance_metric.py",
+        "test_many.py", "test_sampling.py", "test_witnesses.py",
+    },
+    "monitoring": {"test_bets.py"},
+}  # fmt: skip
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Marks the tests of compiled code."""
     for item in items:
-        # Each strategy is in a fast pair: all pairs need no checks of bounds.
-        all_pairs = item.path.name == "test_same.py" and item.get_closest_marker("slow")
-        if item.path.parent.name in COMPILED and item.path.name not in WRITTEN and not all_pairs:
+        if item.path.name in COMPILED.get(item.path.parent.name, ()) and not item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.compiled)
 
 

@@ -104,6 +104,10 @@ def says_as_shared(run, number):
     return size
 
 
+def says_nothing(run, number):
+    return int(shared(run)[0])
+
+
 class Sure(Says):
     deterministic = True
     needs_horizon = False
@@ -125,10 +129,7 @@ def test_what_a_part_stated_is_named_where_it_is_no_law(whole, values, weights):
 @pytest.mark.parametrize("size", [0, -7, 99])
 @pytest.mark.parametrize("whole", STATED)
 def test_a_part_without_a_law_of_its_size_is_refused(whole, size):
-    def none(run, number):
-        return int(shared(run)[0])
-
-    game = Game(STATED[whole](Sure(none, kept=(size,))), n.Drift(), horizon=9, runs=range(3, 5))
+    game = Game(STATED[whole](Sure(says_nothing, kept=(size,))), n.Drift(), horizon=9, runs=range(3, 5))
     with pytest.raises(
         InvalidForecast, match=r"forecaster .* stated a law of -?\d+ atoms.* in round 1, run 3"
     ):
