@@ -66,7 +66,9 @@ def games(nested=False):
         # Three slots are enough for this delay.
         schedule = Schedule(delays=Constant(2)) if getattr(mine, "slots", None) else schedule
         name = " – ".join(filter(None, (strategy_key(mine), strategy_key(theirs), schedule.label)))
-        if nested is (theirs in examples.NESTED or "tests." in name):
+        parts = "of", "natures", "parts", "then"
+        whole = any(hasattr(each, part) for each in (mine, theirs) for part in parts)
+        if nested is (whole or "tests." in name):
             yield name, mine, theirs, schedule
 
 

@@ -23,7 +23,7 @@ PAIRS = [
     (f.DefensiveForecasting(), SeesDraw),
     (Laws, n.Drift()),
     (Shown, Timed),
-    (f.Separate(f.Delayed(as_forecaster(Laws))), n.Streams((n.Greedy(), n.Drift(), n.Contrarian("draw")))),
+    (f.Separate(as_forecaster(Laws)), n.Streams((n.Greedy(), n.Contrarian("draw")))),
     (f.Delayed(f.PerturbedLeader(), slots=9), n.Mixture((n.Greedy(), n.Drift()))),
 ]
 

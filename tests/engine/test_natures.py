@@ -15,14 +15,18 @@ from onlinecal.natures._levels import BEGIN, MANY, SETTLED, entered
 from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
 from tests.engine.games import came_to
 from tests.examples import NESTED
-from tests.marks import some_fast
+from tests.marks import slow
 
 T = 250
 SCHEDULES = Schedule(), Schedule(delays=Constant(4)), Schedule(Poisson(2), Pareto())
 FORECASTERS = ForecastHedging(), EmpiricalMean()
 
 
-@pytest.mark.parametrize(("nature", "forecaster"), some_fast(4, zip(NESTED, cycle(FORECASTERS))), ids=str)
+#: Natures of parts take long to compile: fast are those of test_same.py and test_game.py.
+CASES = [pair if isinstance(pair[0], n.Greedy) else slow(pair) for pair in zip(NESTED, cycle(FORECASTERS))]
+
+
+@pytest.mark.parametrize(("nature", "forecaster"), CASES, ids=str)
 def test_parts_of_parts_play_the_same_in_both_ways(nature, forecaster):
     """Rules are tested in tests/natures. Numbers of before are in tests/golden.json."""
     for schedule in SCHEDULES:

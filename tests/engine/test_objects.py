@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -196,15 +197,15 @@ NATURES = {
 }
 
 
-@pytest.mark.parametrize(("schedule", "threads"), [(Schedule(), 1), (LATE, 2)], ids=["at once", "late"])
 @pytest.mark.parametrize(
     "made", [*(("forecaster", k) for k in FORECASTERS), *(("nature", k) for k in NATURES)], ids=str
 )
-def test_an_error_in_any_method_of_any_part_is_named(made, schedule, threads, monkeypatch):
+def test_an_error_in_any_method_of_any_part_is_named(made, monkeypatch):
     monkeypatch.setattr(module, "THREAD", 1)
     role, kind = made
     methods = ("forecast", "update") if role == "forecaster" else ("probability", "update", "context")
-    for where in methods[: 2 if kind == "mixture" else 3]:  # a mixture reveals nothing
+    methods = methods[: 2 if kind == "mixture" else 3]  # a mixture reveals nothing
+    for where, (schedule, threads) in product(methods, ((Schedule(), 1), (LATE, 2))):
         mine, theirs = Laws, n.Streams((n.Drift(), n.Greedy())) if kind == "separate" else n.Drift()
         if role == "forecaster":
             mine = FORECASTERS[kind](as_forecaster(Fails, {"where": where}))

@@ -340,7 +340,7 @@ def test_it_is_its_rule(nature, make, seed):
 @pytest.mark.parametrize("order", ["turns", "random"])
 def test_each_stream_is_its_part_alone(order, seed):
     """In the game of its own questions."""
-    parts = n.Greedy(), n.Drift(), n.UniformTruth(), n.Switch(n.Markov(), n.EarlyStopping(3))
+    parts = n.Greedy(), n.Drift(), n.UniformTruth()
     nature = n.Streams(parts, order)
     path = "nature", strategy_key(nature), f"T={HORIZON}"
     whose = nature.start(HORIZON, Stream(seed, path, range(1))).streams_of(1, HORIZON)
@@ -348,8 +348,7 @@ def test_each_stream_is_its_part_alone(order, seed):
     own = [Stream(seed, (*path, f"part {i}"), range(RUNS)).block(count) for i, count in enumerate(mine)]
     log, _ = noted(Quarters(), nature, HORIZON, RUNS, seed)
     for run in range(RUNS):
-        last = switched(markov(0.1, 0.1), early_stopping(3), mine[3] // 2)
-        rules, asked = [greedy(), drift(mine[1]), of(lambda t, u: u), last], [0] * 4
+        rules, asked = [greedy(), drift(mine[1]), of(lambda t, u: u)], [0] * 3
         for i, round in zip(whose.tolist(), log, strict=True):
             expected = rules[i].send((round.laws[run], own[i][asked[i], run]))
             assert round.q[run] == pytest.approx(expected, abs=1e-9)
