@@ -17,6 +17,7 @@ import sysconfig
 from collections.abc import Iterator, Mapping
 from modulefinder import ModuleFinder
 from pathlib import Path
+from types import CodeType, MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def content(thing: Any, above: tuple[Any, ...] = ()) -> Any:
         thing = thing.item()
     if thing is None or type(thing) in (bool, int, str):
         return thing
-    if isinstance(thing, float):
+    if type(thing) is float:
         if not math.isfinite(thing):
             return {"float": str(thing)}
         return int(thing) if thing.is_integer() else float(thing)  # q = 1 and q = 1.0 are one strategy
@@ -49,14 +50,14 @@ def content(thing: Any, above: tuple[Any, ...] = ()) -> Any:
     if any(thing is each for each in above):
         return {"above": [thing is each for each in above].index(True)}
     above = (*above, thing)
-    if isinstance(thing, np.ndarray) and not thing.dtype.hasobject:
+    if type(thing) is np.ndarray and not thing.dtype.hasobject:
         held = hashlib.sha256(thing.tobytes()).hexdigest()[:16]
         return {"array": held, "dtype": str(thing.dtype), "shape": list(thing.shape)}
-    if isinstance(thing, list | tuple):
+    if type(thing) in (list, tuple):
         return [content(item, above) for item in thing]
-    if isinstance(thing, set | frozenset):
+    if type(thing) in (set, frozenset):
         return {"set": sorted((content(item, above) for item in thing), key=digest)}
-    if isinstance(thing, Mapping):
+    if type(thing) in (dict, MappingProxyType):
         items = ([content(key, above), content(value, above)] for key, value in thing.items())
         return {"mapping": sorted(items, key=digest)}
     if inspect.ismodule(thing):
@@ -98,8 +99,9 @@ def differences(old: Any, new: Any, path: tuple[str, ...] = ()) -> Iterator[tupl
 
 def _state(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
     """The parameters of a dataclass; of any other object, the state that pickling keeps."""
-    # A subclass of a dataclass that is not one itself may keep its state elsewhere than in fields.
-    if "__dataclass_fields__" in vars(type(thing)):
+    # A subclass of a dataclass that is not one itself may keep its state elsewhere than in fields; and so may one with
+    # parameters that are no fields.
+    if "__dataclass_fields__" in vars(type(thing)) and not _other_parameters(thing):
         fields = [f for f in keyed_fields(thing) if f.init]
         state = {"parameters": {f.name: content(getattr(thing, f.name), above) for f in fields}}
     else:
@@ -114,6 +116,11 @@ def _state(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
         state = {"state": content(parts, above)}
     mark = getattr(thing, "fingerprint", None)
     return state if mark is None else state | {"fingerprint": content(mark, above)}
+
+
+def _other_parameters(thing: Any) -> bool:
+    """Whether a dataclass is made of parameters that are none of its fields."""
+    return not inspect.signature(type(thing)).parameters.keys() <= {f.name for f in dataclasses.fields(thing)}
 
 
 def _code(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
@@ -141,12 +148,24 @@ def _held(function: Any, above: tuple[Any, ...]) -> dict[str, Any]:
     """The values that a function holds beyond its source."""
     inside = [_inside(cell) for cell in function.__closure__ or ()]
     held = {"defaults": function.__defaults__, "named": function.__kwdefaults__, "closure": inside}
-    # A lambda, or a function within another, may not be the only one of its name.
-    if "<" in function.__qualname__:
-        code = function.__code__
-        constants = [each for each in code.co_consts if not inspect.iscode(each)]
-        held["code"] = repr((code.co_code, code.co_names, constants))
+    if not _found_by_name(function):
+        held["code"] = repr(_bytes(function.__code__))
     return {name: content(value, above) for name, value in held.items() if value}
+
+
+def _bytes(code: CodeType) -> tuple[Any, ...]:
+    """What a code does, and each code within it, wherever it is written."""
+    constants = [_bytes(each) if inspect.iscode(each) else each for each in code.co_consts]
+    return code.co_code, code.co_names, constants
+
+
+def _found_by_name(thing: Any) -> bool:
+    """Whether a class or function is the one that its module has of that name; a factory may make several."""
+    found: Any = sys.modules.get(thing.__module__)
+    for name in thing.__qualname__.split("."):
+        found = inspect.getattr_static(found, name, None)
+    inside = _bare(found)
+    return found is thing or (isinstance(inside, list) and any(each is thing for each in inside))
 
 
 def _inside(cell: Any) -> Any:
@@ -157,17 +176,23 @@ def _inside(cell: Any) -> Any:
 
 
 def _inner(cls: type, above: tuple[Any, ...]) -> dict[str, Any]:
-    """The plain values of a class, which another module may have changed; of a local one all that it has."""
-    local, parts = "<locals>" in cls.__qualname__, {}
+    """The values of a class and of its bases, which another module may have changed.
+
+    Of a class that its module does not have under its name, all that it has.
+    """
+    made, parts = not _found_by_name(cls), {}
     for name, part in sorted(vars(cls).items()):
-        told = isinstance(part, _PLAIN) or (local and not inspect.ismemberdescriptor(part))
+        strange = inspect.isfunction(part) and part.__qualname__ != f"{cls.__qualname__}.{name}"
+        told = strange or type(part) in _PLAIN or (made and not inspect.ismemberdescriptor(part))
         if told and (name[:2] != "__" or inspect.isfunction(part)):
             parts[name] = content(_bare(part), above)
-    return {"parts": parts} if parts else {}
+    own = [each for each in cls.__bases__ if not of_library(each.__module__)]
+    bases = [content(each, above) for each in own if each.__module__.partition(".")[0] != "onlinecal"]
+    return {name: value for name, value in (("parts", parts), ("bases", bases)) if value}
 
 
 #: values that are no objects of their own
-_PLAIN = (bool, int, float, str, tuple)
+_PLAIN = (bool, int, float, str, tuple, list, dict, set, frozenset, np.ndarray)
 
 
 def _bare(part: Any) -> Any:

@@ -6,7 +6,9 @@ import functools
 import importlib
 import math
 import sys
-from dataclasses import dataclass, field
+from collections import OrderedDict
+from dataclasses import InitVar, dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -117,6 +119,73 @@ HOLDING = [
 def test_what_something_holds_is_part_of_it(make):
     assert key(make(0.25)) == key(make(0.25))
     assert key(make(0.25)) != key(make(0.5))
+
+
+class Low(NamedTuple):
+    x: float
+
+
+class High(NamedTuple):
+    x: float
+
+
+@dataclass
+class Made:
+    """Of a parameter that is no field."""
+
+    x: InitVar[float]
+
+    def __post_init__(self, x):
+        self.kept = x
+
+
+def factory(x):
+    return type("Factory", (), {"forecast": lambda self: x})
+
+
+def plainly(x):
+    return x
+
+
+def half(function):
+    return functools.wraps(function)(lambda x: function(x) / 2)
+
+
+def less(function):
+    return functools.wraps(function)(lambda x: function(x) - 2)
+
+
+#: each two at one place, or of one text, or with one state
+PAIRS = [
+    (Low(1), High(1)), (Low(1), (1,)), (OrderedDict(a=1), {"a": 1}), (Made(1), Made(2)), (factory(1), factory(2)),
+    (half(plainly), less(plainly)), (lambda: lambda: 1, lambda: lambda: 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_what_is_made_in_one_place_is_told_apart(one, other):
+    assert key(one) == key(one)
+    assert key(one) != key(other)
+
+
+class Above:
+    rates, rate = [0.1], 0.1
+
+    def forecast(self):
+        return self.rate
+
+
+class Below(Above):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("rates", [0.2]), ("rates", {1: 2}), ("rate", 0.2), ("forecast", lambda self: 0.2)]
+)
+def test_a_changed_attribute_of_a_class_counts_in_those_below(monkeypatch, name, value):
+    before = key(Above), key(Below), key(Below())
+    monkeypatch.setattr(Above, name, value)
+    assert not {key(Above), key(Below), key(Below())} & set(before)
 
 
 def test_values_that_are_the_same_number_are_the_same_value():
