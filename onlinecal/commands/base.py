@@ -191,7 +191,7 @@ def aside() -> contextlib.redirect_stdout[Any]:
 
 def answer(as_json: bool, data: Any, lines: Callable[[], Iterable[str]]) -> None:
     """Print data as JSON, or lines of words."""
-    from onlinecal.report.tables import print_json, say
+    from onlinecal.report.terminal import print_json, say
 
     if as_json:
         print_json(data)

@@ -74,7 +74,7 @@ def measure(
     from onlinecal.forecasts.source import report_of
     from onlinecal.measures import ALL, with_all
     from onlinecal.report import measured
-    from onlinecal.report.tables import print_json
+    from onlinecal.report.terminal import print_json
 
     page_name(html)
     asked = Asked(
@@ -126,7 +126,7 @@ def watch(
     from onlinecal.forecasts.reading import Asked
     from onlinecal.monitoring.alarms import summary
     from onlinecal.monitoring.watching import watch
-    from onlinecal.report.tables import print_json
+    from onlinecal.report.terminal import print_json
     from onlinecal.study.lock import writing
 
     told: list[Any] = []
@@ -182,7 +182,7 @@ def _monitor(state: Path | None, alpha: float | None, restart: str | None, open_
 
 
 def _print_watch(monitor: Any, as_json: bool) -> None:
-    from onlinecal.report.tables import print_json
+    from onlinecal.report.terminal import print_json
 
     bias = monitor.bias()
     if as_json:
@@ -244,7 +244,7 @@ def recalibrate(
     """
     from onlinecal.forecasts.reading import Asked
     from onlinecal.recalibration.files import apply_file, recalibrate_file
-    from onlinecal.report.tables import print_json
+    from onlinecal.report.terminal import print_json
 
     asked = Asked(
         forecasts=(forecast,) if forecast is not None else (), outcome=outcome, positive=positive, time=time,

@@ -27,7 +27,7 @@ def show(
     """Show one of them: rule, parameters, guarantees, source."""
     from onlinecal.report import catalogue
     from onlinecal.report.listing import print_entry
-    from onlinecal.report.tables import print_json
+    from onlinecal.report.terminal import print_json
 
     found = catalogue.entries(name)
     if as_json:
@@ -51,7 +51,7 @@ def check(
     """
     from onlinecal.checks.guarantees import report
     from onlinecal.report.listing import print_check
-    from onlinecal.report.tables import print_json
+    from onlinecal.report.terminal import print_json
 
     with aside():
         found = report(names or [], horizon=horizon, runs=runs, seed=seed)

@@ -47,8 +47,8 @@ def run(
 
     Exit 1 if cells failed.
     """
-    from onlinecal.report.tables import print_json
-    from onlinecal.report.totals import totals
+    from onlinecal.report.terminal import print_json
+    from onlinecal.report.totals import totals, totals_data
     from onlinecal.scenario import load
     from onlinecal.study.curves import Study
     from onlinecal.study.executors import all_cores, executor_of
@@ -89,7 +89,7 @@ def run(
         study = Study.of(session.results())
     if as_json:
         people = [{"measure": "decision makers", **c.as_json()} for c in people_rows_of(study)]
-        print_json([row.as_json() for row in totals(study)] + people)
+        print_json(totals_data(totals(study)) + people)
     elif study.cells:
         _print_results(study, path)
     if failed:
@@ -244,7 +244,7 @@ def plot(
     from onlinecal.core.writing import whole
     from onlinecal.report.pictures import draw
     from onlinecal.report.style import inches, save
-    from onlinecal.report.tables import say
+    from onlinecal.report.terminal import say
 
     flags = {
         "exponents": exponents, "pareto": pareto, "delays": delays, "people": people, "reliability": reliability,

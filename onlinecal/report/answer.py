@@ -6,7 +6,7 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import number_of
-from onlinecal.report.tables import number
+from onlinecal.report.terminal import number
 from onlinecal.study.compare import Contest, ranking
 from onlinecal.study.curves import Study
 

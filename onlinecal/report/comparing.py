@@ -5,13 +5,23 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import counted, ends, number_of
 from onlinecal.report.people import PeopleRow, people_rows
-from onlinecal.report.tables import Table, crossed, new_console, number, print_json
-from onlinecal.report.totals import compared, exponents_markdown, print_totals, totals, totals_markdown
+from onlinecal.report.tables import Table, crossed, of_rows, records
+from onlinecal.report.terminal import new_console, number, print_json
+from onlinecal.report.totals import (
+    compared,
+    exponents_markdown,
+    print_totals,
+    totals,
+    totals_data,
+    totals_markdown,
+)
 from onlinecal.study.compare import (
     Contest,
     front_table,
@@ -24,9 +34,6 @@ from onlinecal.study.compare import (
     remarks,
 )
 from onlinecal.study.curves import Study
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: pairs that are not told apart, and forecasters that dominate one, are named up to this number
 NAMED = 6
@@ -87,7 +94,7 @@ def answer(
         else:
             found.print()
     elif as_json:
-        print_json([row.as_json() for row in totals(study, None if table else [measure])])
+        print_json(totals_data(totals(study, None if table else [measure])))
     elif markdown:
         print(totals_markdown(study) if table else exponents_markdown(study))
     elif table:
@@ -95,17 +102,6 @@ def answer(
     else:
         one, notes = compared(study, measure)
         Answer([one], notes).print()
-
-
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a table as data; None in place of what is infinite or no number."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, list):
-            return [plain(each) for each in value]
-        return None if isinstance(value, float) and not math.isfinite(value) else value
-
-    return [{key: plain(value) for key, value in row.items()} for row in table.to_dict("records")]
 
 
 # ---------------------------------------------------------------- ranks
@@ -127,20 +123,18 @@ def ranking_json(found: Sequence[Contest]) -> dict[str, Any]:
 
 def of_ranking(found: Sequence[Contest]) -> Answer:
     """Forecasters down, in the order of their mean ranks; natures across."""
-    rows = []
-    for who, mean, best, worst, _ in mean_ranks(found).itertuples():
-        rows.append([who, f"{mean:.3g}" + ("" if best == worst else f" [{best:.3g}–{worst:.3g}]")])
-        for s in found:
-            at = s.forecasters.index(who) if who in s.forecasters else None
-            low, high = (0, 0) if at is None else s.span[at]
-            spread = "" if low == high else f" [{low}–{high}]"
-            rows[-1].append("" if at is None else f"{s.ranks[at]:g}{spread}")
+    means, each = mean_ranks(found), ranks_table(found)
+    each["text"] = [_rank(row.rank, row.best, row.worst, "g") for row in each.itertuples()]
+    frame = crossed(each, "forecaster", "nature", means.index, [s.nature for s in found], "text")
     title, headings = f"{found[0].measures[0]}: ranks", [f"{s.nature}{'*' * s.own}" for s in found]
     ends = {f"T = {s.horizon:,}, {number_of(s.runs, 'run')}" for s in found}
     if len(ends) == 1:
         title += f"; {ends.pop()}"
     else:
         headings = [f"{head}\nT = {s.horizon:,}" for head, s in zip(headings, found, strict=True)]
+    frame.columns = pd.Index(headings)
+    mean = [_rank(row.mean_rank, row.best, row.worst, ".3g") for row in means.itertuples()]
+    frame.insert(0, "mean rank", mean, True)
     notes = [
         f"Rank 1 has the {'lowest' if found[0].signs[0] > 0 else 'highest'} mean total T·μ at the largest T; the same "
         "totals share the mean of their ranks. In brackets, where there are several, the ranks that are not ruled out: "
@@ -151,7 +145,7 @@ def of_ranking(found: Sequence[Contest]) -> Answer:
     if any(s.own for s in found):
         notes.append("*: nature may look at forecasts, so that each forecaster has outcomes of its own")
     notes += remarks(found)
-    missing = [s.nature for s in found if len(s.forecasters) < len(rows)]
+    missing = [s.nature for s in found if len(s.forecasters) < len(means)]
     if missing:
         notes.append(
             f"Not all were played against {', '.join(missing)}: mean ranks are over the natures that a forecaster met"
@@ -161,9 +155,12 @@ def of_ranking(found: Sequence[Contest]) -> Answer:
         more = f"; and {len(pairs) - NAMED} more pairs" if len(pairs) > NAMED else ""
         against = standing.nature + " (a single run)" * (standing.runs == 1)
         notes.append(f"Not told apart against {against}: {'; '.join(pairs[:NAMED])}{more}")
-    return Answer(
-        [Table(title, ["forecaster", "mean rank", *headings], rows)], notes, lambda: ranking_json(found)
-    )
+    return Answer([Table(title, frame)], notes, lambda: ranking_json(found))
+
+
+def _rank(rank: Any, best: Any, worst: Any, form: str) -> str:
+    """A rank, and those that are not ruled out where there are several."""
+    return f"{rank:{form}}" + ("" if best == worst else f" [{best:{form}}–{worst:{form}}]")
 
 
 # ---------------------------------------------------------------- Pareto fronts
@@ -184,8 +181,9 @@ def of_fronts(found: Sequence[Contest]) -> Answer:
         Table(
             f"{f.nature}, T = {f.horizon:,}, {number_of(f.runs, 'run')}: {len(f.front)} of {len(f.forecasters)} on the "
             "front",
-            ["forecaster", *f.measures, "dominated by"],
-            [_front_row(f, who) for who in f.forecasters],
+            of_rows(
+                ["forecaster", *f.measures, "dominated by"], [_front_row(f, who) for who in f.forecasters]
+            ),
         )
         for f in found
     ]
@@ -220,18 +218,23 @@ def paired_json(found: pd.DataFrame) -> list[dict[str, Any]]:
 
 def of_paired(found: pd.DataFrame, refused: Sequence[str], level: float = 0.95) -> Answer:
     """Pairs of forecasters down, natures across."""
-    rows, ends = list(found.itertuples()), {}
-    for row in rows:
-        open = f", {row.open:,} open at the end" if row.open else ""
-        ends[row.nature] = f"T = {row.horizon:,}, {number_of(row.runs, 'run')}{open}"
-    cells = crossed(rows, "pair", "nature", dict.fromkeys(found["pair"]), [*ends], _difference)
-    title, headings = f"{rows[0].measure}: differences of totals, run by run", [*ends]
+    shown = found.assign(text=[_difference(row) for row in found.itertuples()])
+    firsts = found.drop_duplicates("nature")
+    ends = {
+        row.nature: f"T = {row.horizon:,}, {number_of(row.runs, 'run')}"
+        + (f", {row.open:,} open at the end" if row.open else "")
+        for row in firsts.itertuples()
+    }
+    frame = crossed(shown, "pair", "nature", dict.fromkeys(found["pair"]), [*ends], "text")
+    frame.index.name = "first − second"
+    title, headings = f"{found['measure'].iloc[0]}: differences of totals, run by run", [*ends]
     if len(ends) == 1:
         title, headings = f"{title}; {headings[0]}, {ends[headings[0]]}", ["difference"]
     elif len(set(ends.values())) == 1:
         title += f"; {ends[headings[0]]}"
     else:
         headings = [f"{nature}\n{end}" for nature, end in ends.items()]
+    frame.columns = pd.Index(headings)
     together = f"the {len(found)} intervals hold all together" if len(found) > 1 else "the interval holds"
     text = (
         "mean ± half-width of its interval over runs, by Student's t on one difference a run, in which both "
@@ -245,8 +248,8 @@ def of_paired(found: pd.DataFrame, refused: Sequence[str], level: float = 0.95) 
             "then where chance would give all runs one sign less often than that, 2^(1−runs)"
         )
     return Answer(
-        [Table(title, ["first − second", *headings], cells)], [". ".join([text, *remarks(rows)])],
-        lambda: paired_json(found), [f"not compared: {line}" for line in refused],
+        [Table(title, frame)], [". ".join([text, *remarks([*firsts.itertuples()])])], lambda: paired_json(found),
+        [f"not compared: {line}" for line in refused],
     )  # fmt: skip
 
 
@@ -269,7 +272,10 @@ def of_people(drawn: Sequence[PeopleRow]) -> Answer:
     for row in drawn:
         groups.setdefault((row.nature, row.horizon), []).append(row)
     tables = [
-        Table(f"{nature}, T = {horizon:,}: swap regret of {_many(rows)}", headings, [*map(_people_row, rows)])
+        Table(
+            f"{nature}, T = {horizon:,}: swap regret of {_many(rows)}",
+            of_rows(headings, map(_people_row, rows)),
+        )
         for (nature, horizon), rows in groups.items()
     ]
     note = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,8 @@ from typing import Any, NamedTuple
 
 from onlinecal.core.words import readable
 from onlinecal.core.writing import whole
-from onlinecal.report.tables import new_console
+from onlinecal.report.tables import template
+from onlinecal.report.terminal import new_console
 
 #: columns of text, where the terminal has as many
 WIDTH = 80
@@ -37,22 +37,21 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True)
 class Document:
-    """A title, what is said first, and sections."""
+    """A title, what is said first, and sections; without parts and sections that are empty."""
 
     title: str
     first: Sequence[Part]
     sections: Sequence[Section]
 
+    def __post_init__(self) -> None:
+        """Leaves out what is empty."""
+        sections = [each._replace(parts=filled(each.parts)) for each in self.sections]
+        object.__setattr__(self, "first", filled(self.first))
+        object.__setattr__(self, "sections", [each for each in sections if each.parts])
+
     def html(self) -> str:
         """The page; names that were given are escaped."""
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-        environment = Environment(
-            loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined,
-            trim_blocks=True, lstrip_blocks=True,
-        )  # fmt: skip
-        environment.filters |= {"breakable": _breakable, "coded": _coded}
-        return environment.get_template("page.html").render(page=self)
+        return template("page.html").render(page=self)
 
     def write(self, path: Path) -> None:
         """Writes the page; the file is there whole or not at all."""
@@ -69,6 +68,11 @@ class Document:
         return "\n".join(lines)
 
 
+def filled(parts: Sequence[Part]) -> list[Part]:
+    """The parts that have something in them."""
+    return [part for part in parts if part.content]
+
+
 def _lines(part: Part, width: int) -> Iterator[str]:
     """The lines of sentences and tables; a terminal shows no other parts."""
     if part.kind == "table":
@@ -81,19 +85,3 @@ def _lines(part: Part, width: int) -> Iterator[str]:
 
 def _wrapped(said: str, width: int) -> list[str]:
     return textwrap.wrap(readable(said), width, subsequent_indent="  ", break_on_hyphens=False)
-
-
-def _breakable(text: str) -> str:
-    """A name that may be broken into lines after ``_ [ ( , =``, and nowhere else."""
-    from markupsafe import Markup, escape
-
-    pieces = re.findall(r"[^_\[(,=]*[_\[(,=]|[^_\[(,=]+", text)
-    return Markup("").join(Markup("{}<wbr>").format(p) if p[-1] in "_[(,=" else escape(p) for p in pieces)
-
-
-def _coded(text: str) -> str:
-    """A text in which the parts between two backticks are code."""
-    from markupsafe import Markup, escape
-
-    pieces = enumerate(text.split("`"))
-    return Markup("").join(Markup("<code>{}</code>").format(p) if i % 2 else escape(p) for i, p in pieces)

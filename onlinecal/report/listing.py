@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from onlinecal.core.words import fixed, readable
-from onlinecal.report.tables import new_console, print_json, say, say_documentation
+from onlinecal.report.terminal import new_console, print_json, say, say_documentation
 
 if TYPE_CHECKING:
     from onlinecal.checks.guarantees import GuaranteeCheck, Report

@@ -15,7 +15,7 @@ from onlinecal.forecasts.table import Row
 from onlinecal.measures.base import ends
 from onlinecal.report import document
 from onlinecal.report.document import Document, Section
-from onlinecal.report.tables import Table
+from onlinecal.report.tables import Table, of_rows
 
 #: what the parts of scores are called
 SCORES = ("score", "mean", "MCB", "DSC", "UNC")
@@ -57,13 +57,12 @@ def document_of(report: Report, *, drawn: bool = False) -> Document:
     for column, own in zip_longest(report.columns, diagrams):
         parts = [
             document.Part("p", about(column)), *_cautions(column.cautions), document.Part("lead", decision(column)),
-            *[document.Part("pictures", own)] * bool(own), *_tables(grids(report, column)),
+            document.Part("pictures", own), *_tables(grids(report, column)),
         ]  # fmt: skip
         sections.append(Section(column.name, parts))
     together = [*side_by_side(report), *differences(report)]
     if together:
-        parts = [document.Part("pictures", several)] * bool(several)
-        sections.append(Section("Side by side", [*parts, *_tables(together)]))
+        sections.append(Section("Side by side", [document.Part("pictures", several), *_tables(together)]))
     notes = [f"Diagrams are drawn of the first {DRAWN} columns of {many}."] * (drawn and many > DRAWN)
     sections.append(Section("How to read it", [document.Part("notes", notes + remarks(report))]))
     said = [document.Part("p", f"{text[:1].upper()}{text[1:]}.") for text in report.said]
@@ -140,8 +139,12 @@ def grids(report: Report, column: Measured) -> list[Table]:
     headings = ("measure", "value") + (("interval", "if calibrated", "p") if asked else ())
     scores = [(name, *map(number, parts)) for name, parts in (("Brier", column.brier), ("log", column.log))]
     found = [
-        Table("Calibration", headings, [_cells(row, asked) for row in evaluation.rows], evaluation.notes),
-        Table("Scores in three parts", SCORES, scores),
+        Table(
+            "Calibration",
+            of_rows(headings, [_cells(row, asked) for row in evaluation.rows]),
+            evaluation.notes,
+        ),
+        Table("Scores in three parts", of_rows(SCORES, scores)),
     ]
     if column.groups:
         found.append(_parts(f"By {report.by}", column.groups))
@@ -163,7 +166,8 @@ def side_by_side(report: Report) -> list[Table]:
          number(c.threshold.loss))
         for c in report.columns
     ]  # fmt: skip
-    return [Table("", ("forecasts", "Brier", "MCB", "DSC", "log", "worst threshold"), rows)] * (len(rows) > 1)
+    headings = ("forecasts", "Brier", "MCB", "DSC", "log", "worst threshold")
+    return [Table("", of_rows(headings, rows))] if len(rows) > 1 else []
 
 
 def differences(report: Report) -> list[Table]:
@@ -191,7 +195,7 @@ def differences(report: Report) -> list[Table]:
             f"than about {FEW} outcomes of a rare kind, are not tested."
         )
     headings = ("difference", "score", "mean", "error", "p", "p (Holm)")
-    return [Table("Differences of scores on the same rows", headings, rows, [note])] * bool(rows)
+    return [Table("Differences of scores on the same rows", of_rows(headings, rows), [note])] if rows else []
 
 
 def number(x: float | None) -> str:
@@ -235,7 +239,7 @@ def _parts(title: str, parts: Sequence[Part], *notes: str) -> Table:
          number(part.brier), number(part.p_value), number(part.adjusted))
         for part in parts
     ]  # fmt: skip
-    return Table(title, ("", *PARTS), rows, notes)
+    return Table(title, of_rows(("", *PARTS), rows), notes)
 
 
 def _column_data(column: Measured) -> dict[str, Any]:

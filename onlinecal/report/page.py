@@ -6,7 +6,6 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,8 +17,9 @@ from onlinecal.measures import MEASURES
 from onlinecal.report.answer import answer
 from onlinecal.report.document import Document, Part, Section
 from onlinecal.report.page_pictures import MOST, Gallery, gallery
-from onlinecal.report.tables import Cell, Table, number
-from onlinecal.report.totals import AGAINST_RATES, Total, by_nature, legend_of, main_columns, totals
+from onlinecal.report.tables import Table, of_rows
+from onlinecal.report.terminal import number
+from onlinecal.report.totals import AGAINST_RATES, by_nature, legend_of, main_columns, totals
 from onlinecal.study.compare import Contest, ranking, remarks, simultaneous
 from onlinecal.study.curves import Study, runs_of
 from onlinecal.study.entries import Planned
@@ -54,14 +54,14 @@ def page_of(
     """The page of a study with the `meta` of the results file `source`, and what of its `planned` cells failed."""
     shown = shown_columns(study)
     rows = totals(study, all_columns(study))
-    fitted = {row.measure for row in rows if row.exponent is not None}
+    fitted = set(rows.loc[rows["exponent"].notna(), "measure"])
     whole_ones = [name for name in shown if not study.columns[name].end]
     with Progress(MOST, unit="pictures") as progress:
         drawn = gallery(study, whole_ones, [m for m in shown if m in fitted][:4], progress)
     done, scenario, best = len(study.cells), meta.get("scenario", ""), lowest(study)
     cells = f"{done:,} of {planned:,}" if done < planned else f"All {done:,}"
     said = answer(study, shown[0]) if shown else []
-    remarked = {row.against_rates for row in rows}
+    remarked = set(rows["against_rates"])
     notes = [f"{part[0].upper()}{part[1:]}." for part in legend_of(rows)] + [
         f"{remark}: {meaning.format(rate='the best known rate of its measure')}."
         for remark, meaning in AGAINST_RATES.items() if remark in remarked
@@ -77,31 +77,24 @@ def page_of(
             Part("p", QUESTION), Part("terms", _asked(study)), Part("h3", "The measures"),
             Part("terms", _measures(study, shown)),
         ], "asked"),
-        Section("Not played", _parts("table", missing), "missing"),
-        Section("Summary", [
-            *_parts("table", best), *_parts("list", [*bounds(study), *beyond(rows)]),
-        ], "summary"),
+        Section("Not played", [Part("table", missing)], "missing"),
+        Section("Summary", [Part("table", best), Part("list", [*bounds(study), *beyond(rows)])], "summary"),
         Section("Tables", [
             Part("notes", notes),
             *(Part("table", table) for table in by_nature(study, rows, all_columns(study), remark=True)),
         ], "tables"),
         Section("Pictures", [
-            *_parts("h3", drawn.curves and "Totals against T"), *_parts("state", drawn.shared),
-            *_parts("pictures", drawn.curves), *_parts("h3", drawn.others and "More of it"),
-            *_parts("pictures", drawn.others), *_parts("state", " ".join(drawn.left)),
+            Part("h3", "Totals against T" if drawn.curves else ""), Part("state", drawn.shared),
+            Part("pictures", drawn.curves), Part("h3", "More of it" if drawn.others else ""),
+            Part("pictures", drawn.others), Part("state", " ".join(drawn.left)),
         ], "pictures"),
         Section("How to repeat it", [
             Part("pre", "\n".join(_commands(study.name, source, bool(scenario), meta.get("options", "")))),
-            Part("terms", versions), *_parts("h3", scenario and "Scenario"), *_parts("pre", scenario),
+            Part("terms", versions), Part("h3", scenario and "Scenario"), Part("pre", scenario),
         ], "repeat"),
     ]  # fmt: skip
-    first = [*_parts("p", " ".join(said)), Part("state", f"{cells} cells are finished.")]
-    return StudyPage(study.title or study.name, first, [each for each in sections if each.parts], drawn)
-
-
-def _parts(kind: str, content: Any) -> list[Part]:
-    """One part; none where it is empty."""
-    return [Part(kind, content)] if content else []
+    first = [Part("p", " ".join(said)), Part("state", f"{cells} cells are finished.")]
+    return StudyPage(study.title or study.name, first, sections, drawn)
 
 
 def shown_columns(study: Study) -> list[str]:
@@ -179,9 +172,8 @@ def lowest(study: Study) -> Table | None:
     """
     # The two ends of a bracket are not totals of the measure itself.
     measures = [name for name in shown_columns(study) if not study.columns[name].end]
-    rows: list[list[Any]] = []
-    contests: list[Contest] = []
-    several = len(study.natures) > 1
+    columns = [*study.natures, *["largest of its totals over the natures"] * (len(study.natures) > 1)]
+    texts, numbers, contests = dict[str, list[str]](), dict[str, list[float]](), list[Contest]()
     for measure in measures:
         try:
             order = ranking(study, measure, simultaneous(len(measures)))
@@ -191,25 +183,20 @@ def lowest(study: Study) -> Table | None:
         # One that is infinite both ways is the largest: nothing is below it.
         mine = {c.nature: pd.Series(c.means[:, 0], c.forecasters).fillna(np.inf) for c in order}
         means = pd.DataFrame(mine).reindex(study.forecasters)
-        cells = dict.fromkeys(study.natures, Cell())
-        for contest in order:
-            # Of a payoff the lowest is the one that all others are better than.
-            below = contest.certain if contest.signs[0] > 0 else contest.certain.T
-            alone = np.flatnonzero(below.sum(axis=1) == len(contest.forecasters) - 1)
-            cell = _least(means[contest.nature].dropna())
-            mark = f" {CERTAIN}" * (cell.text in [contest.forecasters[i] for i in alone])
-            cells[contest.nature] = cell._replace(text=cell.text + mark)
-        rows.append([measure, *cells.values()])
-        if several:
+        marked = {contest.nature: _below_all(contest) for contest in order}
+        cells = [_least(means[n].dropna(), marked[n]) if n in marked else ("", np.nan) for n in study.natures]
+        if several := len(study.natures) > 1:
             largest = means.dropna().max(axis=1)
-            cell = _least(largest)
-            lowest_of_all = largest.index[largest == cell.value]
-            against = f"\nagainst {means.loc[lowest_of_all[0]].idxmax()}" if len(lowest_of_all) else ""
-            rows[-1].append(cell._replace(note=cell.note + against))
-    if not rows:
+            text, least = _least(largest)
+            if np.isfinite(least):
+                text += f"\nagainst {means.loc[largest.idxmin()].idxmax()}"
+            cells.append((text, least))
+        texts[measure], numbers[measure] = map(list, zip(*cells, strict=True))
+    if not texts:
         return None
-    headings = ["measure", *study.natures, *["largest of its totals over the natures"] * several]
-    sure = any(CERTAIN in cell.text for _, *cells in rows for cell in cells)
+    frame = pd.DataFrame.from_dict(texts, orient="index", columns=columns).rename_axis("measure")
+    values = pd.DataFrame.from_dict(numbers, orient="index", columns=columns)
+    sure = any(CERTAIN in text for row in texts.values() for text in row)
     meaning = (
         f"{CERTAIN}: the expected total is lower than that of every other forecaster beyond doubt, by Student's t on "
         "one difference a run, Holm's procedure over all pairs and natures, and Bonferroni's over measures. All "
@@ -221,15 +208,24 @@ def lowest(study: Study) -> Table | None:
     )
     more = f"{meaning}. `onlinecal compare RESULTS --ranking` says which forecasters are told apart."
     notes = [more, *(f"{said}." for said in remarks(contests))]
-    return Table("Lowest mean total at the largest T", headings, rows, notes)
+    return Table("Lowest mean total at the largest T", frame, notes, values)
 
 
-def _least(means: pd.Series) -> Cell:
-    finite = means[np.isfinite(means)]
-    if finite.empty:
-        return Cell("–", note="no total is finite") if len(means) else Cell()
-    least = float(finite.min())
-    return Cell(", ".join(finite.index[finite == least]), least, number(least))
+def _below_all(contest: Contest) -> list[str]:
+    """The forecaster whose expected total is beyond doubt lower than that of every other, if any."""
+    # Of a payoff the lowest is the one that all others are better than.
+    below = contest.certain if contest.signs[0] > 0 else contest.certain.T
+    alone = below.sum(axis=1) == len(contest.forecasters) - 1
+    return [who for who, is_ in zip(contest.forecasters, alone, strict=True) if is_]
+
+
+def _least(means: pd.Series, marked: Sequence[str] = ()) -> tuple[str, float]:
+    """The text of a cell, with the forecasters of the least finite mean, and this mean."""
+    least = float(means[np.isfinite(means)].min())
+    if not np.isfinite(least):
+        return "–\nno total is finite" * bool(len(means)), np.nan
+    who = [*means.index[means == least]]
+    return f"{', '.join(who)}{f' {CERTAIN}' * (who == marked)}\n{number(least)}", least
 
 
 def not_played(
@@ -244,7 +240,7 @@ def not_played(
         for (who, whom, why), times in found.items()
     ]
     rows += [(who, whom, "all", f"cannot be played: {why}") for who, whom, why in incompatible]
-    return Table("", ("forecaster", "nature", "T", "why"), rows, words=True) if rows else None
+    return Table("", of_rows(["forecaster", "nature", "T", "why"], rows), words=True) if rows else None
 
 
 # ---------------------------------------------------------------- sentences
@@ -288,15 +284,11 @@ _BEYOND = {
 }
 
 
-def beyond(rows: Sequence[Total]) -> list[str]:
+def beyond(rows: pd.DataFrame) -> list[str]:
     """Sentences on totals that grow out of what is proved or known."""
     said = []
     for remark, words in _BEYOND.items():
-        found: dict[str, list[str]] = {}
-        for row in rows:
-            if row.against_rates == remark:
-                found.setdefault(f"{row.forecaster} against {row.nature}", []).append(row.measure)
-        if found:
-            parts = [f"{pair} ({_list(measures)})" for pair, measures in found.items()]
-            said.append(f"Totals that grow {words}: {_list(parts, '; ')}.")
+        mine = rows[rows["against_rates"] == remark].groupby(["forecaster", "nature"], sort=False)
+        pairs = [f"{who} against {nature} ({_list([*some['measure']])})" for (who, nature), some in mine]
+        said += [f"Totals that grow {words}: {_list(pairs, '; ')}."] * bool(pairs)
     return said

@@ -1,26 +1,25 @@
-"""Totals at the largest T and their growth, in tables: for the terminal, Markdown, notebooks and JSON."""
+"""Totals at the largest T and their growth: a DataFrame, and its tables on the terminal, in notebooks and pages."""
 
 from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Sequence
-from html import escape
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from onlinecal.core.progress import Progress
 from onlinecal.core.words import counted, number_of
 from onlinecal.growth import Growth
 from onlinecal.growth.rates import best_known, known_rates
 from onlinecal.growth.words import legend, line, lines
-from onlinecal.report.tables import Cell, Table, crossed, in_small, new_console, number, with_spread
+from onlinecal.report.tables import Table, crossed, of_rows, template
+from onlinecal.report.terminal import new_console, number
 from onlinecal.study.curves import Curve, Study, runs_of, summary
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: rows of a table in a notebook, and columns of measures
 ROWS, MEASURES = 40, 6
@@ -33,86 +32,51 @@ AGAINST_RATES = {
     "below Ω": "grows slower over these T, and still at the largest, than {rate}; it contradicts nothing: so much the "
     "worst nature forces, and this one forces less",
 }
+#: the columns of `totals`
+TOTALS = [
+    "nature",
+    "forecaster",
+    "measure",
+    "horizon",
+    "open",
+    "runs",
+    "total",
+    "half_width",
+    "against_rates",
+    "exponent",
+]
 
 
-class Total(NamedTuple):
-    """The total of a curve at its largest T, and its growth."""
-
-    nature: str
-    forecaster: str
-    measure: str
-    horizon: int
-    #: questions without a known outcome then
-    open: int
-    runs: int
-    total: float
-    #: of the 95 % interval of the mean; None for one run
-    half_width: float | None
-    against_rates: str
-    exponent: Growth | None
-
-    def as_json(self) -> dict[str, Any]:
-        """The same with the growth as data."""
-        exponent = None if self.exponent is None else self.exponent.as_json()
-        return {**self._asdict(), "exponent": exponent}
-
-    @property
-    def growth(self) -> list[str]:
-        """The growth in lines of a cell."""
-        return ["–"] if self.exponent is None else lines(self.exponent)
-
-    def cell(self, horizon: int, *, spread: bool = True, growth: bool = True, remark: bool = False) -> Cell:
-        """A cell, with T where it is not that of the heading."""
-        notes = [f"at T = {self.horizon:,}"] * (self.horizon != horizon)
-        notes += [*(self.growth if growth else ()), *[self.against_rates] * remark]
-        text = with_spread(self.total, self.half_width if spread else None)
-        return Cell(text, self.total, "\n".join(filter(None, notes)))
+# ---------------------------------------------------------------- the DataFrame
 
 
-def totals(study: Study, measures: Sequence[str] | None = None) -> list[Total]:
-    """A total for each nature, measure and forecaster."""
-    curves = study.curves(measures)
-    rows = []
+def totals(study: Study, measures: Sequence[str] | None = None) -> pd.DataFrame:
+    """A row for each nature, measure and forecaster: its mean total at the largest T, and its growth.
+
+    ``open`` counts the questions without a known outcome then. ``half_width`` is of the 95 % interval of the mean, NaN
+    where it is not known. ``exponent`` is a `Growth` or None.
+    """
+    curves, rows = study.curves(measures), []
     with Progress(len(curves), unit="curves") as progress:
         for curve in curves:
             mean, half = summary(curve.totals[-1])
             open = 0 if curve.open is None else int(curve.open[-1])
-            rows.append(Total(
+            rows.append((
                 curve.nature, curve.forecaster, curve.measure, int(curve.rounds[-1]), open, curve.totals.shape[1], mean,
-                half if math.isfinite(half) else None, curve.against_rates(), curve.exponent(),
+                half if math.isfinite(half) else math.nan, curve.against_rates(), curve.exponent(),
             ))  # fmt: skip
             progress.advance(1)
-    return rows
+    return pd.DataFrame(rows, columns=TOTALS).astype({"exponent": object})
 
 
-def of_totals(rows: Sequence[Total], *, spread: bool = True) -> str:
-    """The part of a legend on totals and their spread."""
-    halves = [row.half_width for row in rows if row.half_width is not None] if spread else []
-    said = "total T·μ of a single run"
-    if any(row.runs > 1 for row in rows):
-        said = "mean total T·μ over the runs"
-    if halves:
-        said += " ± half-width of its 95 % interval by Student's t, each by itself"
-    if 0.0 in halves:
-        said += ", 0 where all runs have the same total"
-    if any(row.open for row in rows):
-        said += (
-            ", of questions with a known outcome: those that are open at the end are not in it; runs of a schedule "
-            "share its times"
-        )
-    return said
-
-
-def legend_of(rows: Sequence[Total], *, spread: bool = True) -> list[str]:
-    """The parts of a legend on totals and on exponents."""
-    return [of_totals(rows, spread=spread), *legend(row.exponent for row in rows)]
-
-
-def longest(rows: Iterable[Total]) -> tuple[int, str]:
-    """The largest T of some rows, and how many questions are open then, for a heading."""
-    horizon = max((row.horizon for row in rows), default=0)
-    open = max((row.open for row in rows if row.horizon == horizon), default=0)
-    return horizon, f", {open:,} open at the end" if open else ""
+def totals_data(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """These rows as data, None for an interval or an exponent that there is not."""
+    return [
+        row
+        | {"exponent": None if row["exponent"] is None else row["exponent"].as_json()}
+        | {"half_width": None if math.isnan(row["half_width"]) else row["half_width"]}
+        for row in rows.to_dict("records")
+    ]
 
 
 def main_columns(study: Study, *, streams: bool = False) -> list[str]:
@@ -125,27 +89,78 @@ def main_columns(study: Study, *, streams: bool = False) -> list[str]:
     ]
 
 
-def by_nature(study: Study, rows: Sequence[Total], measures: Sequence[str], **shown: bool) -> list[Table]:
+# ---------------------------------------------------------------- cells and legends
+
+
+def cells(
+    rows: pd.DataFrame, horizon: int, *, spread: bool = True, growth: bool = True, remark: bool = False
+) -> list[str]:
+    """The texts of cells: a total, its T where it is not that of the heading, its growth."""
+    found = []
+    for row in rows.itertuples():
+        notes = [f"at T = {row.horizon:,}"] * (row.horizon != horizon)
+        notes += lines(row.exponent) if growth and row.exponent else ["–"] * growth
+        notes += [row.against_rates] * bool(remark and row.against_rates)
+        found.append("\n".join([with_spread(row.total, row.half_width if spread else math.nan), *notes]))
+    return found
+
+
+def with_spread(total: float, half: float) -> str:
+    """A total, and the half-width of its interval where there is one; rounding alone makes none."""
+    if math.isnan(half):
+        return number(total)
+    return f"{number(total)} ± {number(half if half > 1e-12 * abs(total) else 0.0)}"
+
+
+def of_totals(rows: pd.DataFrame, *, spread: bool = True) -> str:
+    """The part of a legend on totals and their spread."""
+    halves = rows["half_width"].dropna() if spread else pd.Series()
+    said = "mean total T·μ over the runs" if (rows["runs"] > 1).any() else "total T·μ of a single run"
+    if len(halves):
+        said += " ± half-width of its 95 % interval by Student's t, each by itself"
+    if (halves == 0.0).any():
+        said += ", 0 where all runs have the same total"
+    if rows["open"].any():
+        said += (
+            ", of questions with a known outcome: those that are open at the end are not in it; runs of a schedule "
+            "share its times"
+        )
+    return said
+
+
+def legend_of(rows: pd.DataFrame, *, spread: bool = True) -> list[str]:
+    """The parts of a legend on totals and on exponents."""
+    return [of_totals(rows, spread=spread), *legend(rows["exponent"])]
+
+
+def longest(rows: pd.DataFrame) -> tuple[int, str]:
+    """The largest T of some rows, and how many questions are open then, for a heading."""
+    horizon = int(rows["horizon"].max())
+    open = rows.loc[rows["horizon"] == horizon, "open"].max()
+    return horizon, f", {open:,} open at the end" if open else ""
+
+
+# ---------------------------------------------------------------- tables
+
+
+def by_nature(study: Study, rows: pd.DataFrame, measures: Sequence[str], **shown: bool) -> list[Table]:
     """A table for each nature: forecasters down, measures across; the questions of a stream have their own.
 
-    Open questions are counted over all streams. `shown` says what cells have (see `Total.cell`).
+    Open questions are counted over all streams. `shown` says what cells have (see `cells`).
     """
     streams = dict.fromkeys(["", *(study.columns[measure].stream for measure in measures)])
     found = []
-    for nature in study.natures:
-        mine = [row for row in rows if row.nature == nature]
+    for nature, mine in rows.groupby("nature", sort=False):
         horizon, open = longest(mine)
+        mine = mine.assign(text=cells(mine, horizon, **shown))
         for stream in streams:
-            some = [row for row in mine if study.columns[row.measure].stream == stream]
-            own = [measure for measure in measures if any(row.measure == measure for row in some)]
-            end = f"T = {horizon:,}" + ("" if stream else open)
-            title = f"{nature}, the questions of {stream}, {end}" if stream else f"{nature}, {end}"
-
-            def cell(row: Total, end: int = horizon) -> Cell:
-                return row.cell(end, **shown)
-
-            cells = crossed(some, "forecaster", "measure", study.forecasters, own, cell)
-            found += [Table(title, ["forecaster", *own], cells)] * bool(cells)
+            own = [m for m in measures if study.columns[m].stream == stream and m in set(mine["measure"])]
+            if not own:
+                continue
+            some = mine[mine["measure"].isin(own)]
+            of = f", the questions of {stream}, T = {horizon:,}" if stream else f", T = {horizon:,}{open}"
+            cross = partial(crossed, some, "forecaster", "measure", study.forecasters, own)
+            found.append(Table(f"{nature}{of}", cross("text"), values=cross("total")))
     return found
 
 
@@ -166,26 +181,30 @@ def print_totals(study: Study, title: str, measures: Sequence[str] | None = None
 def compared(study: Study, measure: str) -> tuple[Table, list[str]]:
     """Forecasters down, natures across; and notes."""
     every, column = totals(study, [measure]), study.columns[measure]
-    ends = {n: longest([row for row in every if row.nature == n]) for n in study.natures}
-    title, horizons = f"{measure}: total T·μ and exponent", {horizon for horizon, _ in ends.values()}
-    headings = [f"{nature}\nT = {horizon:,}{open}" for nature, (horizon, open) in ends.items()]
-    if len(horizons) == 1:
-        title += f", T = {horizons.pop():,}"
-        headings = [nature + open.replace(", ", "\n", 1) for nature, (_, open) in ends.items()]
-    cells = crossed(
-        every, "forecaster", "nature", study.forecasters, study.natures,
-        lambda row: row.cell(ends[row.nature][0], remark=True),
-    )  # fmt: skip
+    title, headings, texts = f"{measure}: total T·μ and exponent", [], []
+    same = every.groupby("nature")["horizon"].max().nunique() == 1
+    for nature, mine in every.groupby("nature", sort=False):
+        horizon, open = longest(mine)
+        at = open.removeprefix(", ") if same else f"T = {horizon:,}{open}"
+        headings.append("\n".join(filter(None, (str(nature), at))))
+        texts += cells(mine, horizon, remark=True)
+    if same:
+        title += f", T = {horizon:,}"
+    every["text"] = texts
+    frame = crossed(
+        every, "forecaster", "nature", study.forecasters, [*dict.fromkeys(every["nature"])], "text"
+    )
+    frame.columns = pd.Index(headings)
     notes = ["; ".join(legend_of(every))]
     rates = {"above O" if rate.upper else "below Ω": rate for rate in best_known(column)}
     if rates:
         where = _remarks(study.curves([measure]))
         notes.append(f"best known against the worst nature: {known_rates(column)}; {where}")
-    said = {row.against_rates for row in every}
+    said = set(every["against_rates"])
     notes += [
         f"{it}: {words.format(rate=rates.get(it))}" for it, words in AGAINST_RATES.items() if it in said
     ]
-    return Table(title, ["forecaster", *headings], cells), notes
+    return Table(title, frame), notes
 
 
 def _remarks(curves: Sequence[Curve]) -> str:
@@ -204,34 +223,30 @@ def _remarks(curves: Sequence[Curve]) -> str:
 
 def exponents_markdown(study: Study) -> str:
     """A Markdown table for each measure: forecasters down, natures across; exponents, intervals, what is proven."""
-    parts, shown = [], []
+    every, parts = totals(study), []
+    beyond = every["against_rates"].eq("above proven") & every["exponent"].notna()
+    growths = ["–" if growth is None else line(growth) for growth in every["exponent"]]
+    every["text"] = [text + " †" * dagger for text, dagger in zip(growths, beyond, strict=True)]
     for measure, column in study.columns.items():
-        rows, rates = totals(study, [measure]), known_rates(column)
-        shown += rows
-        cells = crossed(rows, "forecaster", "nature", study.forecasters, study.natures, _exponent)
-        for row in cells:
-            mine = (
-                study.curve(measure, each.forecaster, each.nature)
-                for each in rows
-                if each.forecaster == row[0]
-            )
-            proofs = {
-                f"{exponent:.2f}: " + (f"O({p.formula})" if p.kind == "rate" else f"≤ {p.formula}")
-                for exponent, p in filter(None, (curve.slowest_bound() for curve in mine))
-            }
-            row.append("; ".join(sorted(proofs)) or "–")
-        table = Table(measure, ["forecaster", *study.natures, "proven"], cells).markdown()
-        title, _, table = table.partition("\n\n")
+        rows, rates = every[every["measure"] == measure], known_rates(column)
+        frame = crossed(rows, "forecaster", "nature", study.forecasters, study.natures, "text")
+        frame.insert(frame.shape[1], "proven", [_proofs(study, measure, who) for who in frame.index], True)
+        title, _, table = Table(measure, frame).markdown().partition("\n\n")
         parts.append(title + (f" (best known: {rates})" if rates else "") + "\n\n" + table)
-    parts.append("\n".join(f"- {part}." for part in legend(row.exponent for row in shown)))
-    if any(row.against_rates == "above proven" and row.exponent for row in shown):
+    parts.append("\n".join(f"- {part}." for part in legend(every["exponent"])))
+    if beyond.any():
         parts.append("† G" + AGAINST_RATES["above proven"].removeprefix("g") + ".")
     return "\n\n".join(parts)
 
 
-def _exponent(row: Total) -> str:
-    dagger = " †" * (row.against_rates == "above proven")
-    return "–" if row.exponent is None else line(row.exponent) + dagger
+def _proofs(study: Study, measure: str, forecaster: str) -> str:
+    """The exponents of the bounds that are proved for a forecaster, and these."""
+    curves = study.only(forecaster).curves([measure])
+    found = {
+        f"{exponent:.2f}: " + (f"O({p.formula})" if p.kind == "rate" else f"≤ {p.formula}")
+        for exponent, p in filter(None, (curve.slowest_bound() for curve in curves))
+    }
+    return "; ".join(sorted(found)) or "–"
 
 
 def totals_markdown(study: Study) -> str:
@@ -242,6 +257,9 @@ def totals_markdown(study: Study) -> str:
     return "\n\n".join([*parts, f"{said[0].upper()}{said[1:]}."])
 
 
+# ---------------------------------------------------------------- notebooks
+
+
 def study_html(study: Study) -> str:
     """For notebooks: a table for each of the first natures, with totals and exponents of the first measures."""
     every, pairs = main_columns(study), len(study.forecasters) * len(study.natures)
@@ -249,34 +267,37 @@ def study_html(study: Study) -> str:
     natures = study.natures[: max(1, ROWS // max(1, len(study.forecasters)))]
     some = study.only(forecasters, natures) if pairs > ROWS else study
     rows = totals(some, shown)
-    more = pairs - len({(row.nature, row.forecaster) for row in rows})
-    left = [f"{more} more pairs"] * (more > 0) + [f"{len(every) - MEASURES} more measures"] * (
-        len(every) > MEASURES
-    )
+    more = pairs - len(rows[["nature", "forecaster"]].drop_duplicates())
+    left = [f"{more} more pairs"] * (more > 0)
+    left += [f"{len(every) - MEASURES} more measures"] * (len(every) > MEASURES)
     notes = legend_of(rows)
     notes += [f"not shown: {', '.join(left)}; study.table() has every number"] * bool(left)
-    tables = [table.html() for table in by_nature(some, rows, shown)]
-    return "".join(
-        [f"<p><b>{escape(study.title or study.name or 'Study')}</b></p>", *tables, in_small(notes)]
-    )
+    return notebook(study.title or study.name or "Study", by_nature(some, rows, shown), notes)
 
 
 def curve_html(curve: Curve) -> str:
     """A table for notebooks: a row for each T, with the mean total over the runs, half of its interval, the average."""
-    picked = range(len(curve.rounds))
-    if len(picked) > ROWS:  # evenly, with the last
-        picked = range((len(picked) - 1) % -(-len(picked) // ROWS), len(picked), -(-len(picked) // ROWS))
+    # Evenly, with the last.
+    step = -(-len(curve.rounds) // ROWS)
+    shown = range((len(curve.rounds) - 1) % step, len(curve.rounds), step)
     rows = []
-    for i in picked:
+    for i in shown:
         (mean, half), t = summary(curve.totals[i]), int(curve.rounds[i])
         rows.append([f"{t:,}", number(mean), number(half) if math.isfinite(half) else "–", number(mean / t)])
     growth = curve.exponent()
     notes = [] if growth is None else [" ".join(lines(growth)), *legend([growth])]
     notes += [f"{len(rows)} of {len(curve.rounds)} T are shown"] * (len(rows) < len(curve.rounds))
-    title = f"{curve.measure}: {curve.forecaster} against {curve.nature}"
-    runs = number_of(curve.totals.shape[1], "run")
-    return Table(title, ["T", f"mean total of {runs}", "± 95 %", "a round"], rows, notes).html()
+    mean_of = f"mean total of {number_of(curve.totals.shape[1], 'run')}"
+    frame = of_rows(["T", mean_of, "± 95 %", "a round"], rows)
+    return notebook(f"{curve.measure}: {curve.forecaster} against {curve.nature}", [Table("", frame)], notes)
 
+
+def notebook(title: str, tables: Sequence[Table], notes: Sequence[str]) -> str:
+    """Tables and notes as HTML for a notebook."""
+    return str(template("table.html").module.notebook(title, tables, notes))  # type: ignore[attr-defined]
+
+
+# ---------------------------------------------------------------- after a run of very many cells
 
 #: of more totals than this not every one is printed after a run
 LONG = 1000
@@ -309,8 +330,6 @@ def long(study: Study, measures: Sequence[str]) -> bool:
 
 def overview(study: Study, measure: str) -> Overview:
     """One measure at the largest T of the study."""
-    import pandas as pd
-
     cells = [cell for cell in study.cells if measure in cell.totals]
     last = max(cell.horizon for cell in cells)
     with np.errstate(invalid="ignore"):  # of what is infinite both ways
@@ -361,12 +380,12 @@ def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
                 pair = (str(name), row[opponent]) if kind == "forecaster" else (row[opponent], str(name))
                 growth = study.curve(found.measure, *pair).exponent()
                 growths += [growth] if growth else []
-                total = Cell(number(row[first]), note="\n".join(lines(growth)) if growth else "")
+                total = "\n".join([number(row[first]), *(lines(growth) if growth else ())])
                 rows.append([str(name), total, row[opponent], number(row["median"]), number(row[last])])
             if more > 1:
                 rows.insert(SHOWN, [f"… {more:,} more", "", "", "", ""])
             heading = f"{found.measure}: {kind}s by {by}, T = {found.horizon:,}"
-            Table(heading, [kind, first, between, "median", last], rows).print(console)
+            Table(heading, of_rows([kind, first, between, "median", last], rows)).print(console)
         for count, why in (
             (found.shorter, "played to a shorter T only"),
             (found.unknown, "with infinite totals of both signs"),

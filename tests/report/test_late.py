@@ -260,7 +260,7 @@ def test_of_several_largest_the_first_is_named_and_the_others_counted(last, said
 
 
 def test_tables_say_how_many_questions_are_open(late, capsys):
-    found = {(r.nature, r.open) for r in totals(late, ["ece"]) if "drift" in r.nature}
+    found = {(r.nature, r.open) for r in totals(late, ["ece"]).itertuples() if "drift" in r.nature}
     assert found == {("drift", 0), ("drift, delay 3", 3), ("drift, delay 20", 20)}
     print_totals(late, "title")
     said = capsys.readouterr().out

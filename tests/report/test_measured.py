@@ -25,7 +25,7 @@ from onlinecal.report.measured import (
     span,
 )
 from onlinecal.report.reliability_plot import RELIABILITY
-from onlinecal.report.tables import print_json
+from onlinecal.report.terminal import print_json
 
 LONG = "a name of a column that nobody would ever want to write down_but_somebody_has_done_so"
 
@@ -153,7 +153,7 @@ def test_groups_of_rare_events(weights):
     groups = {"weights": weights, "groups": {"all": np.arange(3000)}, "by": "g"}
     report = report_of({"p": p}, 0.0 * p, draws=20, measures=("brier", "cutoff_ce"), **groups)
     cells = grids(report, report.columns[0])[2].rows[0]
-    assert cells[4:6] == ("-0.00010 ± 0.00018", "[-0.00010, +0.00113]")
+    assert cells[4:6] == ["-0.00010 ± 0.00018", "[-0.00010, +0.00113]"]
     assert (cells[7] == "–") == (weights is not None)
     said = " ".join(document_of(report).text().split())
     assert ("– for p: " in said) == (weights is not None)
@@ -163,7 +163,7 @@ def test_groups_of_rare_events(weights):
 def test_differences_of_few_rows_are_not_tested():
     """A mark stands in place of the p-values, and below it what it means; JSON has null."""
     few = report_of({"p": np.full(29, 0.4), "q": np.linspace(0.1, 0.9, 29)}, np.arange(29) % 2)
-    assert [row[-2:] for row in differences(few)[0].rows] == [("too few", "too few")] * 2
+    assert [row[-2:] for row in differences(few)[0].rows] == [["too few", "too few"]] * 2
     assert "Too few: rows that tell as much as fewer than 30 rows" in differences(few)[0].notes[0]
     assert data(few)["differences"][0]["p_value"] is None
     enough = report_of({"p": np.full(30, 0.4), "q": np.linspace(0.1, 0.9, 30)}, np.arange(30) % 2)

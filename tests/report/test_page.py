@@ -12,6 +12,7 @@ from scipy.stats import ttest_1samp
 
 import onlinecal as oc
 from onlinecal.core.guarantee import Sight
+from onlinecal.growth.words import lines
 from onlinecal.report import page as page_rows
 from onlinecal.report import page_pictures
 from onlinecal.report.page import page_of
@@ -89,24 +90,22 @@ def test_the_tables_have_every_total_and_its_exponent(whole):
     rows = grown(whole, page_rows.all_columns(whole))
     tables = by_nature(whole, rows, page_rows.all_columns(whole), remark=True)
     assert [table.title for table in tables] == [f"{nature}, T = 100" for nature in whole.natures]
-    assert len(rows) == sum(bool(cell.text) for t in tables for _, *row in t.cells for cell in row)
+    assert len(rows) == sum((table.frame != "").to_numpy().sum() for table in tables)
     for table, nature in zip(tables, whole.natures, strict=True):
-        assert [row[0].text for row in table.cells] == whole.forecasters
-        assert sorted(table.headings[1:]) == sorted({r.measure for r in rows if r.nature == nature})
-        for (who, *_), row in zip(table.rows, table.cells, strict=True):
-            for measure, shown in zip(table.headings[1:], row[1:], strict=True):
-                if shown.text:
-                    assert shown.value == summary(whole.curve(measure, who, nature).totals[-1])[0]
+        assert [*table.frame.index] == whole.forecasters
+        assert sorted(table.headings[1:]) == sorted({*rows.loc[rows["nature"] == nature, "measure"]})
+        for (who, measure), mean in table.values.stack().dropna().items():
+            assert mean == summary(whole.curve(measure, who, nature).totals[-1])[0]
+            growth = whole.exponent(measure, who, nature)
+            assert ("–" if growth is None else lines(growth)[0]) in table.frame.at[who, measure].splitlines()
 
 
 def test_the_lowest_is_that_of_the_means():
     mine = study({("a", "n"): [1, 3], ("b", "n"): [3, 3], ("a", "o"): [9, 9], ("b", "o"): [4, 4]})
     table = page_rows.lowest(mine)
     assert table.headings == ["measure", "n", "o", "largest of its totals over the natures"]
-    ((measure, *row),) = table.rows
-    assert measure == "ece"
-    assert [(cell.text, cell.value) for cell in row] == [("a", 2.0), ("b", 4.0), ("b", 4.0)]
-    assert row[-1].note == "4\nagainst o"
+    assert table.rows == [["ece", "a\n2", "b\n4", "b\n4\nagainst o"]]
+    assert table.values.to_numpy().tolist() == [[2.0, 4.0, 4.0]]
 
 
 def test_marks_are_where_the_paired_test_has_no_doubt(seed):
@@ -125,9 +124,9 @@ def test_marks_are_where_the_paired_test_has_no_doubt(seed):
         for standing, shown in zip(ranking(mine, measure, 1 - 0.05 / 2), row, strict=False):
             best = int(np.argmin(standing.means))
             sure = int(standing.certain[best].sum() == 2)
-            assert shown.text == standing.forecasters[best] + " †" * sure
-        assert "†" not in row[-1].text
-    assert [row[1].text for row in table.rows] == ["f0 †", "f1 †"]
+            assert shown.splitlines()[0] == standing.forecasters[best] + " †" * sure
+        assert "†" not in row[-1]
+    assert [row[1].splitlines()[0] for row in table.rows] == ["f0 †", "f1 †"]
     assert ("the last column is not tested" in meaning, "recorded" in meaning) == (True, False)
 
 
@@ -137,7 +136,8 @@ def test_the_level_of_marks_is_shared_by_the_measures():
     assert 0.025 < ttest_1samp(totals["a"] - totals["b"], 0.0).pvalue < 0.05
     for measures in (["ece"], ["ece", "cdl"]):
         mine = study(*(cell(who, dict.fromkeys(measures, row)) for who, row in totals.items()))
-        assert {row[1].text for row in page_rows.lowest(mine).rows} == {"a" + " †" * (len(measures) == 1)}
+        shown = {row[1].splitlines()[0] for row in page_rows.lowest(mine).rows}
+        assert shown == {"a" + " †" * (len(measures) == 1)}
 
 
 def test_what_was_not_played_is_listed_with_its_reason(whole, undrawn):
@@ -149,8 +149,8 @@ def test_what_was_not_played_is_listed_with_its_reason(whole, undrawn):
     page = page_of(whole, meta, len(whole.cells) + 2, "x.db", failed)
     rows = page_rows.not_played(failed, json.loads(meta["incompatible"])).rows
     assert rows == [
-        ("a <b>", "rain, delay 3", "100, 2,000", "failed: outcome 2; expected 0 or 1"),
-        ("looker", "blind", "all", "cannot be played: it needs what nature does not say"),
+        ["a <b>", "rain, delay 3", "100, 2,000", "failed: outcome 2; expected 0 or 1"],
+        ["looker", "blind", "all", "cannot be played: it needs what nature does not say"],
     ]
     seen = Seen(page.html())
     assert "Not played" in seen.words
@@ -184,12 +184,12 @@ def test_bounds_that_hold_and_bounds_that_do_not(totals, promises, said):
 
 def test_what_grows_beyond_is_what_the_tables_say(whole):
     rows = grown(whole, whole.measures)
-    marked = [row for row in rows if row.against_rates in ("above proven", "above O")]
+    marked = rows["against_rates"].isin(["above proven", "above O"])
     text = " ".join(page_rows.beyond(rows))
-    assert bool(text) == bool(marked)
-    changed = [row._replace(against_rates="above O") for row in rows[:3]]
+    assert bool(text) == marked.any()
+    changed = rows[:3].assign(against_rates="above O")
     (sentence,) = page_rows.beyond(changed)
-    for row in changed:
+    for row in changed.itertuples():
         assert f"{row.forecaster} against {row.nature} (" in sentence
         assert row.measure in sentence
 
@@ -316,6 +316,6 @@ def test_a_page_without_exponents_or_finite_totals_says_so(undrawn):
     assert (
         "–: no exponent, as there are fewer than three T or a mean total is 0, negative or infinite." in words
     )
-    assert {row[0]: row[1].note for row in page_rows.lowest(odd).rows}["log_loss"] == "no total is finite"
+    assert page_rows.lowest(odd).frame.at["log_loss", "drift"] == "–\nno total is finite"
     assert "inf ±" not in words
     assert "0 ± 0" in words

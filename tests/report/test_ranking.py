@@ -14,7 +14,7 @@ from onlinecal.core.columns import Column
 from onlinecal.report.comparing import front_json, of_fronts, of_ranking, ranking_json
 from onlinecal.report.study_plot import pareto_table, plot_pareto
 from onlinecal.report.style import COLOURS, MARKERS
-from onlinecal.report.tables import print_json
+from onlinecal.report.terminal import print_json
 from onlinecal.report.totals import totals_markdown
 from onlinecal.study.compare import fronts, mean_ranks, ranking
 from tests.report.made import INF, cell, noisy, study
