@@ -45,8 +45,8 @@ class Document:
 
     def __post_init__(self) -> None:
         """Leaves out what is empty."""
-        sections = [each._replace(parts=filled(each.parts)) for each in self.sections]
-        object.__setattr__(self, "first", filled(self.first))
+        sections = [each._replace(parts=[p for p in each.parts if p.content]) for each in self.sections]
+        object.__setattr__(self, "first", [part for part in self.first if part.content])
         object.__setattr__(self, "sections", [each for each in sections if each.parts])
 
     def html(self) -> str:
@@ -66,11 +66,6 @@ class Document:
             lines += ["", readable(f"== {section.title}")[:width]]
             lines += [line for part in section.parts for line in _lines(part, width)]
         return "\n".join(lines)
-
-
-def filled(parts: Sequence[Part]) -> list[Part]:
-    """The parts that have something in them."""
-    return [part for part in parts if part.content]
 
 
 def _lines(part: Part, width: int) -> Iterator[str]:

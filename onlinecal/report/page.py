@@ -212,7 +212,7 @@ def lowest(study: Study) -> Table | None:
 
 
 def _below_all(contest: Contest) -> list[str]:
-    """The forecaster whose expected total is beyond doubt lower than that of every other, if any."""
+    """The forecaster with an expected total that is lower than all others beyond doubt, if any."""
     # Of a payoff the lowest is the one that all others are better than.
     below = contest.certain if contest.signs[0] > 0 else contest.certain.T
     alone = below.sum(axis=1) == len(contest.forecasters) - 1

@@ -54,51 +54,44 @@ class Gallery:
     left: list[str] = field(default_factory=list)
 
 
-#: names of columns
-Columns = Sequence[str]
-#: positional arguments of a picture, and options
-Given = tuple[tuple[Any, ...], dict[str, Any]]
-
-
 class Kind(NamedTuple):
-    """A picture of the page: its title, its name in notes, and the most natures and, of a study, forecasters."""
+    """A picture of the page, by its name in `plots`."""
 
+    name: str
     title: str
+    #: its name in notes
     words: str
-    natures: int
-    forecasters: Callable[[Study], int]
+    #: the natures of which there is something to draw, and the most of them and of forecasters
+    natures: Sequence[str]
+    most: int
+    forecasters: int
+    #: its positional arguments, of a part of the study, and options; None to leave it out
+    given: Callable[[Study], tuple[tuple[Any, ...], dict[str, Any]] | None]
     #: whether each nature has a picture of its own
-    each: bool
-    #: the natures of which there is something to draw, by the columns that are shown and that have an exponent
-    of: Callable[[Study, Columns, Columns], Sequence[str]]
-    #: of a part of the study, or None; what is left out is added to a list of sentences
-    given: Callable[[Study, Columns, Columns, list[str]], Given | None]
+    each: bool = False
 
 
-def gallery(study: Study, shown: Columns, grown: Columns, progress: Progress) -> Gallery:
+def gallery(study: Study, shown: Sequence[str], grown: Sequence[str], progress: Progress) -> Gallery:
     """The pictures of a study: of the columns that tables show, and of those of them that have an exponent."""
     from onlinecal.report import plots
 
     found = Gallery()
-    names = {"pair": " and ".join(shown[:2]), "measure": shown[:1], "grown": grown[:1]}
-    for name, kind in KINDS.items() if shown else ():
-        progress.describe(name)
-        natures, before = list(dict.fromkeys(kind.of(study, shown, grown))), len(found.others)
-        first = natures[: kind.natures]
+    for kind in kinds(study, shown, grown, found.left) if shown else ():
+        progress.describe(kind.name)
+        natures, before = list(dict.fromkeys(kind.natures)), len(found.others)
+        first = natures[: kind.most]
         for group in [[nature] for nature in first] if kind.each else [first] * bool(first):
-            some, chosen = few(study, group, shown[0], kind.forecasters(study))
-            if (given := kind.given(some, shown, grown, found.left)) is None:
+            some, chosen = few(study, group, shown[0], kind.forecasters)
+            if (given := kind.given(some)) is None:
                 continue
-            figure = getattr(plots, name)(*given[0], **given[1], caption=False)
-            title = kind.title.format(nature=group[0], **{k: "".join(v) for k, v in names.items()})
+            figure = getattr(plots, kind.name)(*given[0], **given[1], caption=False)
+            title = f"{kind.title} against {group[0]}" if kind.each else kind.title
             found.others.append(
-                Picture(title, figure.get_label() + chosen, drawing(figure), name != "slopes")
+                Picture(title, figure.get_label() + chosen, drawing(figure), kind.name != "slopes")
             )
             progress.advance(1)
-        if len(natures) > kind.natures and len(found.others) > before:
-            found.left.append(
-                f"{kind.words} are drawn of the first {kind.natures} of {len(natures):,} natures."
-            )
+        if len(natures) > kind.most and len(found.others) > before:
+            found.left.append(f"{kind.words} are drawn of the first {kind.most} of {len(natures):,} natures.")
     _curves(study, shown, MOST - len(found.others), found, progress)
     return found
 
@@ -132,10 +125,36 @@ def _curves(study: Study, shown: Sequence[str], room: int, found: Gallery, progr
     found.shared = CURVES if found.curves else ""
 
 
-# ---------------------------------------------------------------- all else
+# ---------------------------------------------------------------- all else, and of logs
 
 
-def _reliability(some: Study, shown: Columns, grown: Columns, left: list[str]) -> Given | None:
+def kinds(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> list[Kind]:
+    """The kinds of pictures in their order; why reliability is left out is added to `left`."""
+    pair, natures, several = list(shown[:2]), study.natures, len(study.forecasters) > 1
+    fits = grown and 1 < len(natures) * len(study.forecasters) <= CELLS
+    both = [c.nature for c in study.cells if several and len(pair) > 1 and all(m in c.totals for m in pair)]
+    tasks = _tasks(study)
+    bent = [curve.nature for curve in (study.curves(grown[:1]) if grown else []) if len(curve.rounds) > 2]
+    joined = [cell.nature for cell in study.cells if cell.people]
+    return [
+        Kind("exponents", "Growth exponents", "Growth exponents", natures if fits else [], CELLS, CELLS,
+             lambda some: ((some, grown), {})),
+        Kind("pareto", f"{' and '.join(pair)}: Pareto fronts", "Pareto fronts", both, 6, FORECASTERS,
+             lambda some: ((some, pair), {})),
+        Kind("reliability", "Reliability", "Reliability diagrams", natures, 4, 4,
+             lambda some: _reliability(some, left), each=True),
+        Kind("tasks", "Regrets of tasks", "Regrets of tasks", natures if tasks else [], 2,
+             min(FORECASTERS, max(1, POINTS // max(1, tasks))), lambda some: ((some,), {}), each=True),
+        Kind("slopes", f"Local slopes of {''.join(grown[:1])}", "Local slopes", bent, 2, 6,
+             lambda some: ((some.curves(grown[:1]),), {}), each=True),
+        Kind("delays", f"What late outcomes cost: {shown[0]}", "Costs of late outcomes", _late(study), CELLS, 4,
+             lambda some: ((some, [shown[0]]), {})),
+        Kind("people", "Decision makers who join and leave", "Regrets of decision makers", joined, 2, 2,
+             lambda some: ((some,), {}) if any(cell.people for cell in some.cells) else None),
+    ]  # fmt: skip
+
+
+def _reliability(some: Study, left: list[str]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """Γ of each forecaster, of all runs where these are few, where it is kept."""
     from onlinecal.report.pictures import study_gammas
 
@@ -164,51 +183,6 @@ def _late(study: Study) -> list[str]:
         return []
     first = list(dict.fromkeys(cell.schedule[0] for cell in study.cells))[:2]
     return [cell.nature for cell in study.cells if cell.schedule[0] in first]
-
-
-KINDS = {
-    "exponents": Kind(
-        "Growth exponents", "Growth exponents", CELLS, lambda study: CELLS, False,
-        lambda study, shown, grown: study.natures
-        if grown and 1 < len(study.natures) * len(study.forecasters) <= CELLS else [],
-        lambda some, shown, grown, left: ((some, grown), {}),
-    ),
-    "pareto": Kind(
-        "{pair}: Pareto fronts", "Pareto fronts", 6, lambda study: FORECASTERS, False,
-        lambda study, shown, grown: [
-            cell.nature for cell in study.cells
-            if len(study.forecasters) > 1 and len(shown) > 1 and all(m in cell.totals for m in shown[:2])
-        ],
-        lambda some, shown, grown, left: ((some, list(shown[:2])), {}),
-    ),
-    "reliability": Kind(
-        "Reliability against {nature}", "Reliability diagrams", 4, lambda study: 4, True,
-        lambda study, shown, grown: study.natures, _reliability,
-    ),
-    "tasks": Kind(
-        "Regrets of tasks against {nature}", "Regrets of tasks", 2,
-        lambda study: min(FORECASTERS, max(1, POINTS // _tasks(study))), True,
-        lambda study, shown, grown: study.natures if _tasks(study) else [],
-        lambda some, shown, grown, left: ((some,), {}),
-    ),
-    "slopes": Kind(
-        "Local slopes of {grown} against {nature}", "Local slopes", 2, lambda study: 6, True,
-        lambda study, shown, grown: [
-            curve.nature for curve in (study.curves(grown[:1]) if grown else []) if len(curve.rounds) > 2
-        ],
-        lambda some, shown, grown, left: ((some.curves(grown[:1]),), {}),
-    ),
-    "delays": Kind(
-        "What late outcomes cost: {measure}", "Costs of late outcomes", CELLS, lambda study: 4, False,
-        lambda study, shown, grown: _late(study),
-        lambda some, shown, grown, left: ((some, [shown[0]]), {}),
-    ),
-    "people": Kind(
-        "Decision makers who join and leave", "Regrets of decision makers", 2, lambda study: 2, False,
-        lambda study, shown, grown: [cell.nature for cell in study.cells if cell.people],
-        lambda some, shown, grown, left: ((some,), {}) if any(cell.people for cell in some.cells) else None,
-    ),
-}  # fmt: skip
 
 
 def of_column(name: str, found: Evaluation) -> list[Picture]:
