@@ -99,7 +99,7 @@ def differences(old: Any, new: Any, path: tuple[str, ...] = ()) -> Iterator[tupl
 
 def _state(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
     """The parameters of a dataclass; of any other object, the state that pickling keeps."""
-    # A subclass of a dataclass that is not one itself may keep its state elsewhere than in fields; and so may one with
+    # A subclass of a dataclass that is not one itself may keep its state elsewhere than in fields. So may one with
     # parameters that are no fields.
     if "__dataclass_fields__" in vars(type(thing)) and not _other_parameters(thing):
         fields = [f for f in keyed_fields(thing) if f.init]
@@ -154,7 +154,7 @@ def _held(function: Any, above: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _bytes(code: CodeType) -> tuple[Any, ...]:
-    """What a code does, and each code within it, wherever it is written."""
+    """The instructions of a code and of each within it, wherever it is written."""
     constants = [_bytes(each) if inspect.iscode(each) else each for each in code.co_consts]
     return code.co_code, code.co_names, constants
 

@@ -85,7 +85,7 @@ def of_curves(table: pd.DataFrame, words: str, *, rate: str = "proven rate", **o
         own = [Line2D([], [], label=label, **how) for kind, (label, how) in kinds.items() if kind in there]
         return lines_of(many) + own
 
-    # A legend takes a line for two names, or for each that is wide; a single panel has the bounds in it.
+    # A legend takes a line for two names, or for each that is wide. A single panel has the bounds in it.
     names, alone = means["forecaster"].str.len() + means["label"].str.len(), len(panels) == 1
     each = 2 if len(names) and names.max() <= 34 and not alone else 1
     deep = 0.0 if most > MANY else 0.15 * -(-most // each) * (2 if alone else 1)

@@ -28,8 +28,8 @@ SMALL, LARGE = 16.0, 14.0
 class Look(TypedDict, total=False):
     """How a picture looks.
 
-    Of a new figure: its `title`, whether it is for a `dark` page, its `width` ("column", "page" or inches), the most
-    `columns` of panels, and whether it has its `caption`. `ax`: axes in which the only panel is drawn instead.
+    A new figure has a `title` and a `width` ("column", "page" or inches), and may be for a `dark` page. It has at most
+    `columns` of panels, and maybe its `caption`. `ax`: axes in which the only panel is drawn instead.
     """
 
     ax: Axes | None
@@ -67,8 +67,8 @@ def facets(
 ) -> Figure:
     """A panel for each value of the columns `row` and `column` of a table, drawn by `draw(axes, part)`.
 
-    `words` are its caption, and the label of the figure. `facts` stand in the title line; `panel` is in inches; `bar`
-    is the text of a bar of colours; `legend` makes lines on the page of the figure. With axes below each panel, of
+    `words` are its caption, and the label of the figure. `facts` stand in the title line. `panel` is in inches, `bar`
+    is the text of a bar of colours, and `legend` makes lines on the page of the figure. With axes below each panel, of
     `lower` of its height, it is `draw(axes, part, below)`.
     """
     rows, columns = ([*table[name].unique()] if name else [""] for name in (row, column))
@@ -154,7 +154,7 @@ def _panel(
 
 
 def _wrapped(text: str, letters: float) -> str:
-    """The text in lines of so many letters; "T = 100" and "16 runs" stay whole."""
+    """The text in lines of that many letters; "T = 100" and "16 runs" stay whole."""
     whole = re.sub(r" (?==)|(?<==) |(?<=\d) (?=runs?\b)", "\N{NO-BREAK SPACE}", text)
     lines = (textwrap.fill(line, max(16, int(letters))) for line in whole.split("\n"))
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")

@@ -53,7 +53,7 @@ def draw(
 ) -> tuple[Figure, str]:
     """A picture of a study, and a remark on what is not drawn, or "".
 
-    Options are those that the picture takes (`KINDS`); those that are None are not given.
+    Options are those that the picture takes (`KINDS`); None is not given.
     """
     kind = meant("picture", kind, KINDS)
     options = {name: value for name, value in options.items() if value is not None}

@@ -69,7 +69,7 @@ def plot_exponents(study: Study, measures: str | Sequence[str] | None = None, **
         rates = known_rates(study.columns[measure])
         return symbol(study.columns[measure]) + f", best known {rates}" * bool(rates)
 
-    # A cell has room for its number at the width of a page: tables stand below each other where there are many natures.
+    # A cell has room for its number at the width of a page. Tables stand below each other where there are many natures.
     wide = 1.6 + max(0.86 * len(whom), 1.6)
     high = 0.7 + 0.28 * len(who) + max(len(name) for name in whom) * 0.045
     return facets(

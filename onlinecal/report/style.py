@@ -57,7 +57,7 @@ def page(dark: bool) -> Iterator[None]:
 def look(place: int) -> dict[str, Any]:
     """Colour, marker and dashes of the forecaster with this place in a study, on the page that is open.
 
-    Of the first 64 no two have the same colour and marker, of the first 32 no two the same marker and dashes.
+    Of the first 64 no two have the same colour and marker. Of the first 32 no two the same marker and dashes.
     """
     colours = mpl.rcParams["axes.prop_cycle"].by_key()["color"]
     turn = place // len(MARKERS)

@@ -32,5 +32,5 @@ def test_natures_with_cells_write_a_forecast_into_its_cell(nature):
     for i in range(23):
         game = Game(Constant(i / 22), nature, horizon=9, runs=range(1))
         game.advance(9)
-        # It keeps one row, whose first number is that of the cell.
+        # It keeps one row, with the number of the cell first.
         assert game.nature.state[0, [MANY, BEGIN]].tolist() == [1, i]

@@ -301,7 +301,7 @@ FUNCTIONS = (*(f"math.{f}" for f in FUNCTIONS), "int", "round", "abs", "4 **", "
 #: a forecast that is another for each x, but for what is no number
 WITHIN = "return self.x if 0.0 <= self.x <= 1.0 else 1 / (2 + abs(self.x))"
 BIG = "big = self.n * 3 ** 26\n"
-#: a name with a value on every path, lists, and a number below 2^53 that is whole on one path, first in round 451
+#: a name with a value on every path, lists, and a number below 2^53 that is whole on one path
 AS_IN_PYTHON = {
     "both_branches": "if outcome: step = 0.1\nelse: step = 0.2\nself.x = step",
     "a_return": "if outcome:\n self.x = 0.25\n return\nelse: step = 0.2\nself.x = step",
@@ -363,7 +363,7 @@ def both():
 
 
 def courses(name, horizon=700, **given):
-    """What a body comes to in Python and compiled."""
+    """The results of a body in Python and compiled."""
     return [course(cls, horizon, which=list(BODIES).index(name), **given) for cls in both()]
 
 

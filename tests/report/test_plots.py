@@ -233,7 +233,7 @@ def test_the_picture_says_what_it_shows(study):
         legend = [" ".join(t.get_text().split()) for t in axis.get_legend().get_texts()]
         assert [text.partition(" $")[0] for text in legend] == study.forecasters
         assert all("$T^{" in text for text in legend)
-    # What a nature forces is below the curves and wider, so that it hides none.
+    # The bound that a nature forces is below the curves and wider, so that it hides none.
     forced = [line for line in fig.axes[0].lines if line.get_linewidth() == FORCED_LOOK["linewidth"]]
     assert [line.get_ydata().tolist() for line in forced] == [[50, 150, 450, 1350]]
     assert all(

@@ -19,7 +19,7 @@ def calls_from_play():
 
 
 class Looks:
-    """A plain forecaster that notes who has called it."""
+    """A plain forecaster that notes its callers."""
 
     walk: tuple = ()
 
