@@ -24,8 +24,8 @@ def pytest_configure(config):
         settings.load_profile("full")
 
 
-#: Files of tests that `.ci/run` plays with checks of bounds. They play each step of each strategy (the pairs of
-#: test_same.py, in which each is once), both drivers, and each kernel of measures, decisions, games and monitors.
+#: Files of tests that `.ci/run` plays with checks of bounds. They play each step of each strategy, as each is
+#: once in a pair of test_same.py. They play both drivers, and each kernel of measures, decisions, games and monitors.
 #: Only the fast tests of each: other numbers through the same code find no other index.
 COMPILED = {
     "core": {"test_joint.py"},

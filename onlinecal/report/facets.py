@@ -68,7 +68,7 @@ def facets(
     """A panel for each value of the columns `row` and `column` of a table, drawn by `draw(axes, part)`.
 
     `words` are its caption, and the label of the figure. `facts` stand in the title line. `panel` is in inches, `bar`
-    is the text of a bar of colours, and `legend` makes lines on the page of the figure. With axes below each panel, of
+    is the text of a bar of colours. `legend` makes lines on the page of the figure. With axes below each panel, of
     `lower` of its height, it is `draw(axes, part, below)`.
     """
     rows, columns = ([*table[name].unique()] if name else [""] for name in (row, column))
