@@ -87,7 +87,7 @@ class Rows:
         if self.rows == 0:
             head = "a header" if self.delimiter else "columns"
             raise InvalidData(f"{self.name} has {head} and no rows; expected at least one")
-        cells = self._cells(column)
+        cells = self._flat(column)
         values, marked, empty = moments(cells) if dates else _numbers(cells, words, self.delimiter == ",")
         if marked and not percent:
             raise InvalidData(SIGNS.format(self.name, column))
@@ -106,10 +106,20 @@ class Rows:
             raise InvalidData(f"{self.where(i)}: column {column!r} is {cell}; expected a number{without}")
         return values
 
+    def _flat(self, column: str) -> "pl.Series":
+        """The cells of a column, of which each is one value."""
+        cells = self._cells(column)
+        if cells.dtype.is_nested():
+            raise InvalidData(
+                f"{self.name}: column {column!r} has a list or a record in each row; expected numbers, in JSON as in "
+                '[{"forecast": 0.5, "outcome": 1}]'
+            )
+        return cells
+
     def outcomes(self, column: str, positive: str | None = None) -> tuple[Floats, list[str]]:
         """A column of outcomes, NaN where a cell is empty; and with `positive`, the words that stand for 0."""
         self.check_column(column)
-        cells = self._cells(column)
+        cells = self._flat(column)
         if positive is None:
             values, marked, empty = _numbers(cells)
             if not marked and ((values == 0.0) | (values == 1.0) | empty).all():
@@ -190,10 +200,11 @@ def _numbers(
 ) -> tuple[Floats, bool, NDArray[np.bool_]]:
     """A column as numbers, NaN for none; whether some have per cent signs; and which are empty."""
     # `grouped`: where commas are also between cells, 1,200 is not read, as it may be 1.2 or 1200.
-    # A date is no number. Polars reads plain numbers to the float64 next to them; all else is read once for each text.
+    # Neither a date nor a list is a number. Polars reads plain numbers to the float64 next to them; all else is read
+    # once for each text.
     import polars as pl
 
-    if cells.dtype.is_temporal():
+    if cells.dtype.is_temporal() or cells.dtype.is_nested():
         return np.full(len(cells), np.nan), False, cells.is_null().to_numpy()
     values = cells.cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
     rest = np.flatnonzero(~np.isfinite(values))

@@ -236,3 +236,19 @@ def test_names_are_no_outcomes(tmp_path):
     rows = "".join(f"{label},{','.join([str(1 / 32)] * 30)}\n" for label in labels)
     file.write_text(f"class,{','.join(labels)}\n{rows}")
     assert read_log(Table(str(file)), Asked(classes=True)).outcome == "class"
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ('{"forecast": [0.5, 0.25], "outcome": [1, 0]}', "forecast"),
+        ('[{"forecast": 0.5, "outcome": [1]}]', "outcome"),
+    ],
+)
+def test_lists_in_place_of_numbers_are_refused(tmp_path, text, column):
+    path = tmp_path / "log.json"
+    path.write_text(text)
+    with pytest.raises(
+        InvalidData, match=rf"column '{column}' has a list or a record in each row; expected num"
+    ):
+        read_log(Table(path), Asked(("forecast",), outcome="outcome"))
