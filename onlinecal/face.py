@@ -7,7 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from onlinecal.core.errors import InvalidParameter, OnlinecalError, StoreError, in_one_line
+from onlinecal.core.errors import (
+    CellError,
+    InvalidParameter,
+    OnlinecalError,
+    StoreError,
+    WorkerError,
+    in_one_line,
+)
 from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import named_table, title
 from onlinecal.naming import as_strategy, found, kind_of, with_strategies
@@ -175,6 +182,9 @@ def play(
     with executor, Progress(cells.work, shown=progress) as bar:
         for cell, found in play_cells(cells, bar, executor):
             if isinstance(found, OnlinecalError):
+                if isinstance(found, CellError | WorkerError):  # which do not say whose they are
+                    who = f"{cell.forecaster.label!r} against {cell.nature_label!r} at T = {cell.horizon}"
+                    found.args = (f"{who}: {found}",)
                 raise found
             played[id(cell)] = result(cell, found)
     return Study(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import OnlinecalError
+from onlinecal.core.errors import CellError, OnlinecalError
 from onlinecal.sweeping import lineup
 
 F, N = oc.forecasters, oc.natures
@@ -128,3 +128,15 @@ def test_a_list_of_one_horizon_is_read_at_its_end():
     for horizon, least, most in ((20, 4, 20), ([20], 1, 1), ([10, 20], 2, 2)):
         study = oc.play("empirical_mean", "bernoulli", horizon=horizon, measures=["brier"])
         assert least <= len(study.curve("brier").totals) <= most
+
+
+class Leaves:
+    def forecast(self):
+        raise SystemExit("bye")
+
+    def update(self, forecast, outcome): ...
+
+
+def test_an_error_of_a_whole_cell_names_its_players():
+    with pytest.raises(CellError, match=r"^'Leaves' against 'drift' at T = 9: SystemExit: bye"):
+        oc.play(Leaves, "drift", horizon=9, runs=1)
