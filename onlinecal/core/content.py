@@ -120,7 +120,8 @@ def _state(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
 
 def _other_parameters(thing: Any) -> bool:
     """Whether a dataclass is made of parameters that are none of its fields."""
-    return not inspect.signature(type(thing)).parameters.keys() <= {f.name for f in dataclasses.fields(thing)}
+    parameters = [*inspect.signature(type(thing).__init__).parameters][1:]
+    return not set(parameters) <= {field.name for field in dataclasses.fields(thing)}
 
 
 def _code(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
