@@ -141,7 +141,8 @@ def linked(kind: str) -> str:
     room = {"arrivals": "schedules", "delays": "schedules"}.get(kind, kind)
     public = {id(getattr(rooms()[room], name)): name for name in public_names(rooms()[room])}
     for name, thing in KINDS[kind].items():
-        path = path_of(room, public[id(getattr(thing, "function", thing))])
+        # Of a measure of games that is also a function of forecasts, the function has the name.
+        path = path_of(room, public.get(id(getattr(thing, "function", thing)), name))
         table = table.replace(f"\n| `{name}` |", f"\n| [`{name}`](reference/{room}.md#{path}) |")
     return table
 

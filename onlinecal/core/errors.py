@@ -8,8 +8,8 @@ from typing import Any
 
 #: the errors themselves; the rest is for code that raises them
 __all__ = [
-    "CellError", "InvalidData", "InvalidForecast", "InvalidParameter", "MissingParameter", "OnlinecalError", "ScenarioError", "SightError",
-    "StoreError", "UnknownName", "UnknownParameter", "WorkerError",
+    "CellError", "InvalidData", "InvalidForecast", "InvalidParameter", "MissingParameter", "OnlinecalError",
+    "ScenarioError", "SightError", "StoreError", "UnknownName", "UnknownParameter", "WorkerError",
 ]  # fmt: skip
 
 
