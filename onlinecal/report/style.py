@@ -12,9 +12,9 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.style
 import numpy as np
-from cycler import cycler
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.rcsetup import cycler
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from onlinecal.core.arrays import Floats

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from collections import ChainMap
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
@@ -28,7 +29,7 @@ from onlinecal.measures.base import Bracket, Measure
 
 T = TypeVar("T")
 #: the measures by name
-KNOWN = MEASURES | OF_SHORT_GAMES
+KNOWN = ChainMap(MEASURES, OF_SHORT_GAMES)
 #: the most levels, of all Γ, of which arrays are kept for their measures
 FEW = 2**20
 

@@ -79,7 +79,7 @@ def test_no_other_library_is_imported_than_those_that_are_installed():
     """All imports of the package, also those in functions: of libraries that the package names, or of an extra."""
     always = {line.split(">")[0] for line in PROJECT["dependencies"]}
     known = sys.stdlib_module_names | always | {"onlinecal"}
-    known |= {"markupsafe", "llvmlite", "IPython"}  # parts of jinja2 and numba, and what notebooks run in
+    known |= {"markupsafe", "IPython"}  # a part of jinja2, and what notebooks run in
     assert set(EXTRAS) | {"docs", "test"} == set(PROJECT["optional-dependencies"])
     for path in (ROOT / "onlinecal").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
