@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+#: whether numba is told to compile nothing
+_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
+
 if TYPE_CHECKING:
     # Numba finds the types of a kernel where it is called, so that it is written without. Checkers of types are
     # told to ask for none here, and take it for `Any`. Every other function states its types.
@@ -26,7 +29,7 @@ else:
 
     def kernel(function, **how):
         """Compiles a function of arrays and numbers when it is first called."""
-        return function if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0" else Kernel(function, how)
+        return function if _OFF else Kernel(function, how)
 
     def part_of_kernel(function):
         """The same for a part of each kernel that calls it, as a call with arrays takes its time."""
@@ -54,6 +57,8 @@ class Kernel:
 
 def kept(function: Callable[..., Any], *signature: Any, **how: Any) -> Any:
     """The function as numba has it; its machine code is kept on disk, where there is a place for it."""
+    if _OFF:
+        return function
     how |= {"error_model": "numpy", "nogil": True}
     # One that was sent is not kept: numba would look for its module, and not find it.
     if function.__module__ in sys.modules:

@@ -23,6 +23,8 @@ ONE_SIDED = {"step_ce", "subsampled_step_ce", "low_degree_ce", "binned_ece", "bi
 
 def sided(record, options):
     given = callable(options.get("metric")) or options.get("task") == "umbrella"
+    if record.name == "soft_binned_loss":  # of an odd m alone an interval lies around 1/2
+        given = 2 * options.get("threshold", 8) != options.get("m", 16) + 1
     return record.name in ONE_SIDED or given or options.get("soft") is False or "blocks" in options
 
 
