@@ -215,14 +215,16 @@ def all_cores(cells: Sequence[Cell]) -> Executor:
 
 
 def units(cells: Sequence[Cell], workers: int = 1, beside: int = 1) -> list[Unit]:
-    """All runs of all cells in order of play: of one worker the shortest cells first, of several the longest, and cut.
+    """All runs of all cells in order of play: several workers begin with the longest cells, which are cut.
 
     `beside` is how many workers share the memory of a machine.
     """
     cost = [cell.work * (COMPILED if cell.in_steps else PYTHON) for cell in cells]
     share = math.inf if workers == 1 else max(LEAST, sum(cost) / (EACH * workers))
     found = []
-    for i in sorted(range(len(cells)), key=lambda i: cost[i] if workers == 1 else -cost[i]):
+    # Of one worker those that take long are last: what is finished soon is kept, whatever stops the others.
+    order = [each if each > LEAST else 0.0 for each in cost] if workers == 1 else [-each for each in cost]
+    for i in sorted(range(len(cells)), key=order.__getitem__):
         cell, runs, size = cells[i], cells[i].runs - cells[i].first, batch_size(cells[i], beside)
         if cost[i] > share:
             size = min(size, max(1, int(share / cost[i] * runs)))
