@@ -1,6 +1,7 @@
 """Randomness without state: a stream is a function of what it is for, never of what was drawn before it."""
 
 import hashlib
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,10 +70,14 @@ class Stream:
             raise IndexError(f"number {index} of a stream; expected 0 or more")
         first, numbers = self._near
         if not first <= index < first + len(numbers):
-            first = index
-            numbers = self.block_from(first, 64)[:, 0].tolist()
+            # More each time, as most ask for one number after the other.
+            first, many = index, min(max(2 * len(numbers), 16), 1024)
+            numbers = self.block_from(first, many)[:, 0].tolist()
             self._near = first, numbers
         return numbers[index - first]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_near": (0, [])}
 
 
 _WORD = 2**64 - 1

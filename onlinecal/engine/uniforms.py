@@ -81,20 +81,11 @@ class Uniforms:
     """The same numbers of one run of a stream in plain Python: a function of the index, from 0."""
 
     def __init__(self, stream: Stream) -> None:
-        self.stream, self.first, self.many = stream, 0, 8
-        self.numbers: list[float] = []
+        self.stream = stream
 
     def __call__(self, index: int) -> float:
-        at = index - self.first
-        if not 0 <= at < len(self.numbers):
-            self.many = min(2 * self.many, 1024)
-            self.first, at = index, 0
-            self.numbers = self.stream.block_from(index, self.many)[:, 0].tolist()
-        return self.numbers[at]
+        return self.stream.uniform(index)
 
     def block(self, first: int, last: int) -> list[float]:
         """Numbers first, …, last − 1."""
         return self.stream.block_from(first, last - first)[:, 0].tolist()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"stream": self.stream, "first": 0, "numbers": [], "many": 8}
