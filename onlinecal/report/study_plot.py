@@ -20,7 +20,7 @@ from onlinecal.growth.words import literal
 from onlinecal.report.facets import Look, facets, lines_of, need_study, stacked
 from onlinecal.report.frames import facts, symbol
 from onlinecal.report.style import GREY, contrast, ink, least_power, log_ticks, look, tick, ticks
-from onlinecal.study.compare import fronts, last_cells
+from onlinecal.study.compare import Contest, fronts, last_cells
 from onlinecal.study.curves import Study, columns_of, runs_of, summary
 
 _MARKS = {"above proven": " ▲", "above O": " ▲", "below Ω": " ▽"}
@@ -117,12 +117,20 @@ PARETO = (
 
 def pareto_table(study: Study, measures: Sequence[str] | None = None) -> pd.DataFrame:
     """Mean totals of forecasters in two measures, NaN where one is infinite, and whether another one dominates."""
+    return _points(study, _fronts(study, measures))
+
+
+def _fronts(study: Study, measures: Sequence[str] | None) -> list[Contest]:
     if measures is None:
         measures = [column.name for column in columns_of(need_study("pareto", study), None, 2)]
     if isinstance(measures, str) or len(measures) != 2:
         raise InvalidParameter(f"pareto: measures = {measures!r}; expected two measures")
+    return fronts(need_study("pareto", study), measures[0], measures[1])
+
+
+def _points(study: Study, found: Sequence[Contest]) -> pd.DataFrame:
     parts = []
-    for front in fronts(need_study("pareto", study), measures[0], measures[1]):
+    for front in found:
         # Where one of both is infinite there is no point.
         finite = np.isfinite(front.means).all(axis=1, keepdims=True)
         means = np.where(finite, front.means, np.nan)
@@ -148,12 +156,12 @@ def plot_pareto(study: Study, measures: Sequence[str] | None = None, **look: Unp
     **look
         See `Look`.
     """
-    table = pareto_table(study, measures)
-    names = [study.column(name).name for name in measures or (c.name for c in columns_of(study, None, 2))]
-    signs = fronts(study, names[0], names[1])[0].signs
-    better = ["lower is better" if sign > 0 else "higher is better" for sign in signs]
+    found = _fronts(study, measures)
+    table, one = _points(study, found), found[0]
+    better = ["lower is better" if sign > 0 else "higher is better" for sign in one.signs]
     labels = [
-        f"{symbol(study.columns[name])}, total ({how})" for name, how in zip(names, better, strict=True)
+        f"{symbol(study.columns[name])}, total ({how})"
+        for name, how in zip(one.measures, better, strict=True)
     ]
     scales = ["log" if table[name].min() > 0 else "linear" for name in ("first", "second")]
     times = sorted(table["T"].unique())
