@@ -182,7 +182,7 @@ def play(
     with executor, Progress(cells.work, shown=progress) as bar:
         for cell, found in play_cells(cells, bar, executor):
             if isinstance(found, OnlinecalError):
-                if isinstance(found, CellError | WorkerError):  # which do not say whose they are
+                if isinstance(found, CellError | WorkerError):  # the two that name no cell
                     who = f"{cell.forecaster.label!r} against {cell.nature_label!r} at T = {cell.horizon}"
                     found.args = (f"{who}: {found}",)
                 raise found

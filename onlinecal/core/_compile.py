@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-#: whether numba is told to compile nothing
+#: whether `NUMBA_DISABLE_JIT` says that nothing is compiled
 _OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 
 if TYPE_CHECKING:

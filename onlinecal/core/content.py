@@ -179,7 +179,7 @@ def _inside(cell: Any) -> Any:
 def _inner(cls: type, above: tuple[Any, ...]) -> dict[str, Any]:
     """The values of a class and of its bases, which another module may have changed.
 
-    Of a class that its module does not have under its name, all that it has.
+    A class that its module does not hold under its name counts with all its attributes.
     """
     made, parts = not _found_by_name(cls), {}
     for name, part in sorted(vars(cls).items()):

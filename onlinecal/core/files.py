@@ -260,7 +260,7 @@ def csv_rows(data: bytes, name: str, columns: Sequence[str], between: str, above
 
 @contextlib.contextmanager
 def unpacking(name: str, encoding: str | None = None) -> Iterator[None]:
-    """While it lasts, what is wrong with the bytes of a file is said in plain words."""
+    """Turns errors of reading and unpacking a file into `InvalidData`."""
     try:
         yield
     except UnicodeError as error:

@@ -150,7 +150,7 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
 
 
 def measured(log: Log, name: str, settings: Settings) -> Measured:
-    """All that is said of a column of forecasts."""
+    """The measures, groups, scores and cautions of a column of forecasts."""
     integer("measure", "draws", settings.draws, 0, 100_000)
     p, y, w, clusters = log.forecasts[name], log.outcomes, log.weights, log.clusters
     gamma = _gamma(p, y, w, log.counts)

@@ -150,7 +150,7 @@ class _Logs(NamedTuple):
         if n > k:
             apart = self.mean - basis @ (basis.T @ self.mean)
             rest = self.correlation - basis @ (basis.T @ self.correlation)
-            # Of independent errors: n − k, and (n − k)².
+            # Both are n − k where errors are independent.
             trace, square = np.trace(rest), np.trace(rest @ rest)
             found.append((apart @ apart / trace * (weights @ self.correlation @ weights), trace**2 / square))
         if runs > 1:
@@ -224,7 +224,7 @@ def fit_growth(times: ArrayLike, totals: ArrayLike, *, fresh: bool, level: float
         True: each T is a game with randomness of its own. False: the totals of one game, or on one recorded stream, at
         several T; a column is a run. Where all runs share a stream, give their mean as the only column.
     level : float, default 0.95
-        Of each interval and test.
+        The level of each interval and test.
 
     Returns
     -------
