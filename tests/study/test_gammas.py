@@ -11,6 +11,7 @@ from onlinecal.engine.game import Game
 from onlinecal.measures import MEASURES
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Entry, plan, play_cell
+from onlinecal.study import gammas as gammas_module
 from onlinecal.study.gammas import Gammas, Group, Packer, joined, whole_runs
 from onlinecal.study.panel import Panel
 
@@ -58,8 +59,11 @@ CUTS = {"cuts": [10.0, 70.0]}
     ],
     ids=str,
 )  # fmt: skip
-def test_what_comes_back_is_what_was_measured(forecaster, nature, options):
+@pytest.mark.parametrize("held", [gammas_module.HELD, 0], ids=["one file", "several files"])
+def test_what_comes_back_is_what_was_measured(forecaster, nature, options, held, monkeypatch):
+    monkeypatch.setattr(gammas_module, "HELD", held)
     kept, known = packed_and_known(forecaster, nature, [20, 50, 160], **options)
+    assert [len(group.files) > 1 for group in kept.groups] == [held == 0]
     assert whole_runs(kept.groups) == set(range(3))
     for i, then in enumerate(known):
         for stream, gammas in enumerate(then):
