@@ -252,7 +252,7 @@ class Study(Kept):
             np.array(open) if any(c.open for c in cells) else None, self.places[who],
         )  # fmt: skip
 
-    def curves(self, measures: str | Sequence[str] | None = None) -> list[Curve]:
+    def curves(self, measures: str | Iterable[str] | None = None) -> list[Curve]:
         """Every curve that there is of these measures or of all, once each: by nature, measure and forecaster."""
         names = self.measures if measures is None else [column.name for column in columns_of(self, measures)]
         return [
@@ -298,7 +298,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-def columns_of(study: Study, measures: str | Sequence[str] | None, most: int | None = None) -> list[Column]:
+def columns_of(study: Study, measures: str | Iterable[str] | None, most: int | None = None) -> list[Column]:
     """The columns of these names, once each; at least one. Where none is named, at most this number of measures.
 
     Streams, brackets, tasks and certificates are taken when asked for, or where there is nothing else.
@@ -310,10 +310,10 @@ def columns_of(study: Study, measures: str | Sequence[str] | None, most: int | N
             if c.kind in ("measure", "function") and not c.end and not c.stream
         ]
         return (plain or [*study.columns.values()])[:most]
-    if not measures:
+    names = [measures] if isinstance(measures, str) else [*measures]
+    if not names:
         raise InvalidParameter("no measures to draw; expected at least one")
     known = study.columns
-    names = [measures] if isinstance(measures, str) else measures
     return list(dict.fromkeys(column for name in names for column in asked_for(name, known)))
 
 
