@@ -15,8 +15,8 @@ __version__ = "0.1.0"
 # Where each public name is. It is imported when first asked for: the command line answers before numba is loaded.
 _NAMES = {
     "core.errors": "OnlinecalError", "core.guarantee": "Guarantee", "core.joint": "JointDistribution",
-    "core.transcript": "of_rounds", "face": "load play sweep", "forecasts.evaluation": "evaluate",
-    "forecasts.multiclass": "binary_forecasts", "forecasts.regression": "decomposition isotonic",
+    "core.transcript": "of_rounds", "face": "load play sweep", "logs.evaluation": "evaluate",
+    "logs.multiclass": "binary_forecasts", "logs.regression": "decomposition isotonic",
     "monitoring.monitor": "Monitor",
     "recalibration.estimator": "RecalibratedClassifier", "recalibration.maps": "fit_recalibration load_recalibration",
     "recalibration.recalibrator": "Recalibrator", "recalibration.replay": "recalibrate",
@@ -57,11 +57,11 @@ if TYPE_CHECKING:
     from onlinecal.face import load as load
     from onlinecal.face import play as play
     from onlinecal.face import sweep as sweep
-    from onlinecal.forecasts.evaluation import evaluate as evaluate
-    from onlinecal.forecasts.multiclass import binary_forecasts as binary_forecasts
-    from onlinecal.forecasts.regression import decomposition as decomposition
-    from onlinecal.forecasts.regression import isotonic as isotonic
     from onlinecal.growth import rates as rates
+    from onlinecal.logs.evaluation import evaluate as evaluate
+    from onlinecal.logs.multiclass import binary_forecasts as binary_forecasts
+    from onlinecal.logs.regression import decomposition as decomposition
+    from onlinecal.logs.regression import isotonic as isotonic
     from onlinecal.monitoring.monitor import Monitor as Monitor
     from onlinecal.recalibration.estimator import RecalibratedClassifier as RecalibratedClassifier
     from onlinecal.recalibration.maps import fit_recalibration as fit_recalibration

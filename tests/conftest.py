@@ -31,7 +31,7 @@ COMPILED = {
     "core": {"test_joint.py"},
     "decisions": {"test_people.py", "test_responses.py", "test_swaps.py"},
     "engine": {"test_same.py", "test_history.py", "test_steps.py"},
-    "forecasts": {"test_thresholds.py"},
+    "logs": {"test_thresholds.py"},
     "games": {"test_players.py", "test_solve.py"},
     "measures": {
         "test_binned.py", "test_catalogue.py", "test_decision.py", "test_distance.py", "test_distance_metric.py",

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasts.evaluation import evaluate
+from onlinecal.logs.evaluation import evaluate
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import ends
 

@@ -68,10 +68,10 @@ def measure(
     Rarely needed: --seed of the draws, --delimiter, --encoding, --in-parts or --in-memory.
     """
     from onlinecal.core.errors import InvalidParameter
-    from onlinecal.forecasts.evaluation import DECIDING
-    from onlinecal.forecasts.measuring import Settings
-    from onlinecal.forecasts.reading import Asked
-    from onlinecal.forecasts.source import report_of
+    from onlinecal.logs.evaluation import DECIDING
+    from onlinecal.logs.measuring import Settings
+    from onlinecal.logs.reading import Asked
+    from onlinecal.logs.source import report_of
     from onlinecal.measures import ALL, with_all
     from onlinecal.report import measured
     from onlinecal.report.terminal import print_json
@@ -123,7 +123,7 @@ def watch(
     Exit 1 if there was an alarm, 130 if stopped by Ctrl-C.
     """
     from onlinecal.core.errors import InvalidData
-    from onlinecal.forecasts.reading import Asked
+    from onlinecal.logs.reading import Asked
     from onlinecal.monitoring.alarms import summary
     from onlinecal.monitoring.watching import watch
     from onlinecal.report.terminal import print_json
@@ -242,7 +242,7 @@ def recalibrate(
 
     A new column that never looks ahead, and measures before and after.
     """
-    from onlinecal.forecasts.reading import Asked
+    from onlinecal.logs.reading import Asked
     from onlinecal.recalibration.files import apply_file, recalibrate_file
     from onlinecal.report.terminal import print_json
 

@@ -97,7 +97,7 @@ def _say_that_nothing_is_kept() -> None:
 
 #: rooms of which no kernel of another file takes a function or a number; a test holds it
 APART = {
-    "checks", "commands", "exploit", "forecasts", "growth", "monitoring", "recalibration", "report", "study",
+    "checks", "commands", "exploit", "growth", "logs", "monitoring", "recalibration", "report", "study",
     "worlds",
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import check_delimiter, codec, csv_rows, encoding_of, header_of, not_encoded
 from onlinecal.core.rows import NO_TIME, Rows, as_time
 from onlinecal.core.words import number_of
-from onlinecal.forecasts.reading import (
+from onlinecal.logs.reading import (
     FORECASTS,
     OUTCOMES,
     Asked,

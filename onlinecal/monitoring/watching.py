@@ -13,7 +13,7 @@ from typing import Any
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.files import kind_of, opened, unpacking
 from onlinecal.core.words import number_of
-from onlinecal.forecasts.reading import Asked
+from onlinecal.logs.reading import Asked
 from onlinecal.monitoring.feed import Feed, Found
 from onlinecal.monitoring.monitor import Monitor
 

@@ -14,7 +14,7 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import Table, local
 from onlinecal.core.words import number_of
 from onlinecal.core.writing import check_new, whole
-from onlinecal.forecasts.reading import Asked, columns_of, probabilities, read_log
+from onlinecal.logs.reading import Asked, columns_of, probabilities, read_log
 from onlinecal.naming import said_table
 from onlinecal.recalibration.maps import fit_recalibration, load_recalibration
 from onlinecal.recalibration.methods import METHODS, Refitted, method

@@ -15,7 +15,7 @@ from onlinecal.core.errors import InvalidData, InvalidParameter, StoreError
 from onlinecal.core.joint import Floats, JointDistribution, samples
 from onlinecal.core.validation import choice
 from onlinecal.core.writing import whole
-from onlinecal.forecasts.regression import isotonic
+from onlinecal.logs.regression import isotonic
 from onlinecal.recalibration.smoothing import forecasts_of, mean_of, smooth_recalibration
 
 Points = list[tuple[int, int]]

@@ -15,10 +15,10 @@ from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.progress import Progress
 from onlinecal.core.validation import check_lengths, check_outcomes, check_same_rows, check_unit, vector
 from onlinecal.forecasters.base import Forecaster
-from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.forecasts.inference import scores
-from onlinecal.forecasts.intervals import mean_interval
-from onlinecal.forecasts.table import Evaluation, Row, aligned, span
+from onlinecal.logs.evaluation import evaluate
+from onlinecal.logs.inference import scores
+from onlinecal.logs.intervals import mean_interval
+from onlinecal.logs.table import Evaluation, Row, aligned, span
 from onlinecal.measures.scores import brier, log_loss
 from onlinecal.recalibration.methods import DEFAULT, METHODS
 from onlinecal.recalibration.recalibrator import Asked as Question

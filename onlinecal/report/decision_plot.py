@@ -14,8 +14,8 @@ from onlinecal.core.arrays import Bools, Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice, number
-from onlinecal.forecasts.regression import isotonic
-from onlinecal.forecasts.thresholds import worst_threshold
+from onlinecal.logs.regression import isotonic
+from onlinecal.logs.thresholds import worst_threshold
 from onlinecal.report.facets import Look, facets, lines_of, stacked
 from onlinecal.report.gammas import Gammas, gammas_of, of_gammas, spans
 from onlinecal.report.style import GREY, look, thinned, ticks

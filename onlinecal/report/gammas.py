@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasts.table import Evaluation
+from onlinecal.logs.table import Evaluation
 from onlinecal.report.facets import facets, stacked
 
 #: Γ, or what `evaluate` made of it

@@ -9,9 +9,9 @@ from itertools import zip_longest
 from typing import Any
 
 from onlinecal.core.words import number_of
-from onlinecal.forecasts.measuring import Measured, Part, Report
-from onlinecal.forecasts.resampling import FEW
-from onlinecal.forecasts.table import Row
+from onlinecal.logs.measuring import Measured, Part, Report
+from onlinecal.logs.resampling import FEW
+from onlinecal.logs.table import Row
 from onlinecal.measures.base import ends
 from onlinecal.report import document
 from onlinecal.report.document import Document, Section

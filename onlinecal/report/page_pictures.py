@@ -12,7 +12,7 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
-from onlinecal.forecasts.table import Evaluation
+from onlinecal.logs.table import Evaluation
 from onlinecal.study.curves import Study, runs_of
 
 if TYPE_CHECKING:

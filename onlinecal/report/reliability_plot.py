@@ -16,8 +16,8 @@ from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice, integer, number
-from onlinecal.forecasts.regression import decomposition, recalibration, smoothed
-from onlinecal.forecasts.resampling import Resample
+from onlinecal.logs.regression import decomposition, recalibration, smoothed
+from onlinecal.logs.resampling import Resample
 from onlinecal.measures.binned import bins_witness
 from onlinecal.measures.smooth_ece import smooth_ece
 from onlinecal.report.facets import Look, lines_of, stacked

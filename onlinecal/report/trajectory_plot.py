@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution, samples
 from onlinecal.core.validation import integer, number
-from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.forecasts.table import Evaluation
+from onlinecal.logs.evaluation import evaluate
+from onlinecal.logs.table import Evaluation
 from onlinecal.monitoring.sequences import running_bias
 from onlinecal.report.facets import Look, facets, stacked
 from onlinecal.report.style import GREY, look, ticks

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-from onlinecal.forecasts.reading import Asked
+from onlinecal.logs.reading import Asked
 from onlinecal.monitoring.feed import Feed
 from onlinecal.monitoring.monitor import Monitor
 from onlinecal.recalibration.recalibrator import Recalibrator

@@ -50,7 +50,7 @@ def test_a_single_slow_measure_shows_progress_by_a_clock(monkeypatch, ticks):
     monkeypatch.setattr(progress, "EVERY", 0.1)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     monkeypatch.setattr(
-        "onlinecal.forecasts.evaluation.Progress", lambda *a, **o: Progress(*a, **o | {"ticks": ticks})
+        "onlinecal.logs.evaluation.Progress", lambda *a, **o: Progress(*a, **o | {"ticks": ticks})
     )
     seen = []
 

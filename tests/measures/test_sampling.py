@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasts.evaluation import evaluate
+from onlinecal.logs.evaluation import evaluate
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Between, Change, Known, Sampling, ends, halving
 from onlinecal.measures.cutoff import largest_exceeds, range_exceeds

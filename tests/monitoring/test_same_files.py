@@ -10,7 +10,7 @@ import pytest
 
 from onlinecal.core.errors import InvalidData, OnlinecalError
 from onlinecal.core.files import Table
-from onlinecal.forecasts.reading import Asked, read_log
+from onlinecal.logs.reading import Asked, read_log
 from onlinecal.monitoring.feed import Feed
 from onlinecal.monitoring.monitor import Monitor
 from onlinecal.monitoring.watching import watch

@@ -14,7 +14,7 @@ import pytest
 
 from onlinecal.commands.forecasts import PRINTED
 from onlinecal.core.errors import InvalidData, StoreError
-from onlinecal.forecasts.reading import Asked
+from onlinecal.logs.reading import Asked
 from onlinecal.monitoring import feed as feed_module
 from onlinecal.monitoring.alarms import summary
 from onlinecal.monitoring.feed import Feed

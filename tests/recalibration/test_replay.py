@@ -16,7 +16,7 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter, OnlinecalError, UnknownName
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasters import Calibeating, Doubling, ForecastHedging, OnlinePlatt, Scalar, Separate
-from onlinecal.forecasts.reading import Asked
+from onlinecal.logs.reading import Asked
 from onlinecal.measures import MEASURES
 from onlinecal.recalibration import replay
 from onlinecal.recalibration.files import recalibrate_file

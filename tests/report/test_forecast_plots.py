@@ -9,8 +9,8 @@ from scipy.stats import binom
 from sklearn.metrics import brier_score_loss
 
 import onlinecal as oc
-from onlinecal.forecasts.regression import recalibration, smoothed
-from onlinecal.forecasts.thresholds import worst_threshold
+from onlinecal.logs.regression import recalibration, smoothed
+from onlinecal.logs.thresholds import worst_threshold
 from onlinecal.measures import binned_ece, brier, cdl, ece, scdl, smooth_ce, smooth_ece, v_cdl
 from onlinecal.monitoring.sequences import running_bias
 from onlinecal.report import plots

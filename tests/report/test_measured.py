@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from onlinecal.core.files import Table
-from onlinecal.forecasts.measuring import Settings, measure_log
-from onlinecal.forecasts.reading import Asked, Log, read_log
+from onlinecal.logs.measuring import Settings, measure_log
+from onlinecal.logs.reading import Asked, Log, read_log
 from onlinecal.report import measured, page_pictures
 from onlinecal.report.decision_plot import MURPHY
 from onlinecal.report.measured import (

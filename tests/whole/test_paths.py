@@ -87,7 +87,7 @@ def test_ctrl_c_that_compiled_code_answers_by_an_error_of_its_own(tmp_path, monk
         except SystemError as error:
             raise InvalidData("measure 'cdl' failed: SystemError") from error
 
-    monkeypatch.setattr("onlinecal.forecasts.source.report_of", interrupted)
+    monkeypatch.setattr("onlinecal.logs.source.report_of", interrupted)
     assert onlinecal("measure a.csv", cwd=tmp_path, rc=130)[:2] == ("", "stopped\n")
 
 

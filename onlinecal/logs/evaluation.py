@@ -15,12 +15,12 @@ from onlinecal.core.memory import cores
 from onlinecal.core.progress import Progress
 from onlinecal.core.transcript import needs_of
 from onlinecal.core.validation import choice, integer, number, vector
-from onlinecal.forecasts.clusters import Clustered, labels_of
-from onlinecal.forecasts.inference import p_large_n
-from onlinecal.forecasts.intervals import OWN, Interval, Measurement, Method, intervals
-from onlinecal.forecasts.reference import Reference
-from onlinecal.forecasts.resampling import Resample, replicates, value_of
-from onlinecal.forecasts.table import Evaluation, Row, Value
+from onlinecal.logs.clusters import Clustered, labels_of
+from onlinecal.logs.inference import p_large_n
+from onlinecal.logs.intervals import OWN, Interval, Measurement, Method, intervals
+from onlinecal.logs.reference import Reference
+from onlinecal.logs.resampling import Resample, replicates, value_of
+from onlinecal.logs.table import Evaluation, Row, Value
 from onlinecal.measures import EVERYTHING, with_all
 from onlinecal.measures.base import ends, require_modulus
 from onlinecal.study.panel import each_measure, listed, named_measure

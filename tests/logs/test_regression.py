@@ -10,9 +10,9 @@ from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 
 import onlinecal as oc
-from onlinecal.forecasts import regression
-from onlinecal.forecasts.intervals import Resample
-from onlinecal.forecasts.regression import LEAST, recalibration, smoothed
+from onlinecal.logs import regression
+from onlinecal.logs.intervals import Resample
+from onlinecal.logs.regression import LEAST, recalibration, smoothed
 from onlinecal.measures import smooth_ece
 
 G = oc.JointDistribution

@@ -7,8 +7,8 @@ import numpy as np
 
 from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.words import number_of
-from onlinecal.forecasts.inference import Drift
-from onlinecal.forecasts.resampling import FEW
+from onlinecal.logs.inference import Drift
+from onlinecal.logs.resampling import FEW
 from onlinecal.measures import brier
 
 #: steps of grids on which people's forecasts often are

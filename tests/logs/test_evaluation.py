@@ -11,9 +11,9 @@ from scipy.stats import binom
 import onlinecal as oc
 from onlinecal.core.errors import UnknownName
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasts import evaluation
-from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.forecasts.resampling import Resample
+from onlinecal.logs import evaluation
+from onlinecal.logs.evaluation import evaluate
+from onlinecal.logs.resampling import Resample
 from onlinecal.measures import MEASURES, Bracket
 from tests.strategies import gammas, many_levels
 

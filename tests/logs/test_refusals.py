@@ -8,7 +8,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, UnknownName
-from onlinecal.forecasts.regression import recalibration, smoothed
+from onlinecal.logs.regression import recalibration, smoothed
 from onlinecal.monitoring.sequences import running_bias
 from tests.experiments import script
 

@@ -13,15 +13,15 @@ import onlinecal as oc
 from onlinecal.core import progress
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import Table, scanned
-from onlinecal.forecasts import reference, source
-from onlinecal.forecasts.cautions import unresolved_bounds
-from onlinecal.forecasts.evaluation import DECIDING, evaluate
-from onlinecal.forecasts.inference import calibration_test, holm
-from onlinecal.forecasts.measuring import Settings, measure_log
-from onlinecal.forecasts.reading import Asked, Log, read_log
-from onlinecal.forecasts.resampling import Resample
-from onlinecal.forecasts.source import report_of
-from onlinecal.forecasts.thresholds import worst_threshold
+from onlinecal.logs import reference, source
+from onlinecal.logs.cautions import unresolved_bounds
+from onlinecal.logs.evaluation import DECIDING, evaluate
+from onlinecal.logs.inference import calibration_test, holm
+from onlinecal.logs.measuring import Settings, measure_log
+from onlinecal.logs.reading import Asked, Log, read_log
+from onlinecal.logs.resampling import Resample
+from onlinecal.logs.source import report_of
+from onlinecal.logs.thresholds import worst_threshold
 from onlinecal.measures import EVERYTHING
 from onlinecal.measures.base import require_modulus
 from onlinecal.report.measured import decision

@@ -13,10 +13,10 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import cores
 from onlinecal.core.validation import integer
-from onlinecal.forecasts.cautions import cautions, duplicates, order_caution, tiny_groups, unresolved_caution
-from onlinecal.forecasts.clusters import Clustered, blocks_in_time
-from onlinecal.forecasts.evaluation import DECIDING, evaluate
-from onlinecal.forecasts.inference import (
+from onlinecal.logs.cautions import cautions, duplicates, order_caution, tiny_groups, unresolved_caution
+from onlinecal.logs.clusters import Clustered, blocks_in_time
+from onlinecal.logs.evaluation import DECIDING, evaluate
+from onlinecal.logs.inference import (
     Difference,
     Drift,
     calibration_test,
@@ -25,13 +25,13 @@ from onlinecal.forecasts.inference import (
     holm,
     score_differences,
 )
-from onlinecal.forecasts.reading import Log
-from onlinecal.forecasts.reference import Reference
-from onlinecal.forecasts.regression import Decomposition, decomposition
-from onlinecal.forecasts.resampling import Resample, replicates
-from onlinecal.forecasts.table import Evaluation
-from onlinecal.forecasts.thresholds import Threshold, threshold_regret, worst_threshold
-from onlinecal.forecasts.witnessed import clopper_pearson
+from onlinecal.logs.reading import Log
+from onlinecal.logs.reference import Reference
+from onlinecal.logs.regression import Decomposition, decomposition
+from onlinecal.logs.resampling import Resample, replicates
+from onlinecal.logs.table import Evaluation
+from onlinecal.logs.thresholds import Threshold, threshold_regret, worst_threshold
+from onlinecal.logs.witnessed import clopper_pearson
 from onlinecal.measures import brier
 from onlinecal.measures.decision import worst_decision_task
 

@@ -15,7 +15,7 @@ from onlinecal.measures.base import Bracket, Measure, ends
 if TYPE_CHECKING:
     import pandas as pd
 
-    from onlinecal.forecasts.resampling import Resample
+    from onlinecal.logs.resampling import Resample
 
 Value = float | Bracket
 

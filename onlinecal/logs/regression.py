@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number
 from onlinecal.decisions.swaps import ascending
-from onlinecal.forecasts.resampling import Resample
-from onlinecal.forecasts.witnessed import clopper_pearson
+from onlinecal.logs.resampling import Resample
+from onlinecal.logs.witnessed import clopper_pearson
 from onlinecal.measures.scores import brier, log_loss
 from onlinecal.measures.smooth_ece import smooth_ece
 

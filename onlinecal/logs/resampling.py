@@ -13,7 +13,7 @@ from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.progress import Progress
-from onlinecal.forecasts.witnessed import BLOCKS, Block
+from onlinecal.logs.witnessed import BLOCKS, Block
 from onlinecal.measures.base import Bracket, Change, ends
 from onlinecal.study.panel import measured
 

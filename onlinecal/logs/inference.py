@@ -10,8 +10,8 @@ import numpy as np
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasts.clusters import Clustered, blocks_in_time, labels_of
-from onlinecal.forecasts.resampling import FEW, grouped
+from onlinecal.logs.clusters import Clustered, blocks_in_time, labels_of
+from onlinecal.logs.resampling import FEW, grouped
 from onlinecal.measures import cutoff_ce
 from onlinecal.measures.cutoff import cutoff_norm, range_exceeds
 

@@ -8,9 +8,9 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import File, scanned
 from onlinecal.core.memory import GIB, free_memory
 from onlinecal.core.rows import Rows
-from onlinecal.forecasts.measuring import Report, Settings, measure_log
-from onlinecal.forecasts.multiclass import logs_of_classes
-from onlinecal.forecasts.reading import Asked, columns_of, read_log
+from onlinecal.logs.measuring import Report, Settings, measure_log
+from onlinecal.logs.multiclass import logs_of_classes
+from onlinecal.logs.reading import Asked, columns_of, read_log
 
 #: memory of a file while its rows are measured, in multiples of its size; of Parquet with 10^7 different forecasts 26
 ROOM, PARQUET = 20.0, 40.0

@@ -10,14 +10,14 @@ import scipy.stats
 from scipy.special import ndtr
 
 import onlinecal as oc
-from onlinecal.forecasts import inference, measuring
-from onlinecal.forecasts.clusters import Clustered, blocks_in_time
-from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.forecasts.inference import calibration_test, dependence_test, score_differences, scores
-from onlinecal.forecasts.measuring import Settings, measure_log
-from onlinecal.forecasts.reading import Log
-from onlinecal.forecasts.regression import recalibration, smoothed
-from onlinecal.forecasts.resampling import Resample
+from onlinecal.logs import inference, measuring
+from onlinecal.logs.clusters import Clustered, blocks_in_time
+from onlinecal.logs.evaluation import evaluate
+from onlinecal.logs.inference import calibration_test, dependence_test, score_differences, scores
+from onlinecal.logs.measuring import Settings, measure_log
+from onlinecal.logs.reading import Log
+from onlinecal.logs.regression import recalibration, smoothed
+from onlinecal.logs.resampling import Resample
 from tests.command_line import onlinecal
 from tests.marks import slow
 

@@ -18,8 +18,8 @@ import numpy as np
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
-from onlinecal.forecasts.resampling import AT_ONCE, FEW, MOST_LEVELS, Function, Resample, replicates
-from onlinecal.forecasts.witnessed import ABOVE, BY, kind_of, witnessed_ends
+from onlinecal.logs.resampling import AT_ONCE, FEW, MOST_LEVELS, Function, Resample, replicates
+from onlinecal.logs.witnessed import ABOVE, BY, kind_of, witnessed_ends
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Between, Ends, Known, Measure, Sampling, ends
 

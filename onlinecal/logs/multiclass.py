@@ -11,7 +11,7 @@ from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.rows import Rows
 from onlinecal.core.validation import check_same_rows, check_unit, choice, vector
-from onlinecal.forecasts.reading import Log
+from onlinecal.logs.reading import Log
 
 #: by how much the probabilities of a row may miss 1: those of a softmax in half precision do by some 1e-3
 UNIT = 5e-3

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 import onlinecal as oc
-from onlinecal.forecasts.thresholds import threshold_regret, worst_threshold
+from onlinecal.logs.thresholds import threshold_regret, worst_threshold
 from tests.strategies import ANY
 
 

@@ -9,10 +9,10 @@ from scipy import stats
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.tasks import three_action, v_shaped
-from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.forecasts.intervals import mean_interval, order_statistic
-from onlinecal.forecasts.resampling import MOST_LEVELS, Resample
-from onlinecal.forecasts.witnessed import BLOCKS, Block, Past, kind_of, past_of
+from onlinecal.logs.evaluation import evaluate
+from onlinecal.logs.intervals import mean_interval, order_statistic
+from onlinecal.logs.resampling import MOST_LEVELS, Resample
+from onlinecal.logs.witnessed import BLOCKS, Block, Past, kind_of, past_of
 from onlinecal.measures import MEASURES, ece, smooth_ece
 from onlinecal.measures.base import ends
 from tests.coverage_intervals import DESIGNS, FAST, ORDERS, SLOW, WITHOUT, coverage

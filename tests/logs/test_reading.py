@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidData, OnlinecalError
 from onlinecal.core.files import Table
-from onlinecal.forecasts.measuring import Settings
-from onlinecal.forecasts.reading import Asked, read_log
-from onlinecal.forecasts.source import report_of
+from onlinecal.logs.measuring import Settings
+from onlinecal.logs.reading import Asked, read_log
+from onlinecal.logs.source import report_of
 from onlinecal.monitoring.monitor import Monitor
 from onlinecal.monitoring.watching import watch
 

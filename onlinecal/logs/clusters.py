@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasts.resampling import ADDED, AT_ONCE, FEW, Draw, Resample
+from onlinecal.logs.resampling import ADDED, AT_ONCE, FEW, Draw, Resample
 
 #: rows to which the correlation in clusters is fitted, points of the common normal variable, and a ρ that counts as 1
 _FITTED, _NODES, _MOST = 50_000, 100, 0.999

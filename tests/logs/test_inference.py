@@ -8,9 +8,9 @@ import scipy.special
 import scipy.stats
 
 import onlinecal as oc
-from onlinecal.forecasts import inference
-from onlinecal.forecasts.cautions import cautions, duplicates
-from onlinecal.forecasts.inference import calibration_test, drift_test, holm, p_large_n, score_differences
+from onlinecal.logs import inference
+from onlinecal.logs.cautions import cautions, duplicates
+from onlinecal.logs.inference import calibration_test, drift_test, holm, p_large_n, score_differences
 from onlinecal.measures.cutoff import largest_exceeds, range_exceeds
 
 G = oc.JointDistribution

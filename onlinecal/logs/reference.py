@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.joint import Floats, JointDistribution
-from onlinecal.forecasts.resampling import Resample, grouped
+from onlinecal.logs.resampling import Resample, grouped
 
 #: levels, at most, at which drawn outcomes are measured; more are put into this number of groups of equal weight
 MOST_DRAWN, GROUPS = 30_000, 4096
