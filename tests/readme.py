@@ -72,19 +72,6 @@ def path_of(room: str, name: str) -> str:
     return f"{above}.{name}"
 
 
-def names_of(room: str) -> str:
-    """The text by which the page of a room asks mkdocstrings for every public name that is no module."""
-    asked = []
-    for name in public_names(rooms()[room]):
-        if inspect.ismodule(getattr(rooms()[room], name)):
-            continue
-        path = path_of(room, name)
-        asked.append(f"::: {path}")
-        if not path.endswith(f".{name}"):
-            asked[-1] += f"\n    options:\n      heading: {name}\n      toc_label: {name}"
-    return "\n\n".join(asked)
-
-
 def measure_table() -> str:
     """The capability table of all measures, in Markdown."""
     names = ("symbol", "source", "result", "complexity", "continuous", "complete", "sound", "decisions")
@@ -153,7 +140,6 @@ GENERATED: dict[str, Callable[[], str]] = {
     "rates": rate_table,
     "checklist": tables,
     **{kind: partial(linked, kind) for kind in KINDS},
-    **{f"names of {room}": partial(names_of, room) for room in rooms()},
 }
 
 

@@ -1,5 +1,6 @@
 """The documentation says what the code says, and every source of a measure can be looked up."""
 
+import inspect
 import re
 from itertools import pairwise
 
@@ -14,7 +15,7 @@ from onlinecal.cli import COMMANDS
 from onlinecal.measures import MEASURES
 from tests.gallery import digests
 from tests.index_page import alone, links
-from tests.readme import DOCS, GENERATED, README, ROOT, block, home, pages, rooms
+from tests.readme import DOCS, GENERATED, README, ROOT, block, home, pages, public_names, rooms
 
 #: the keys in the sources of measures
 REFERENCES = set(re.findall(r"^- (\w+): ", (DOCS / "references.md").read_text("utf-8"), re.MULTILINE))
@@ -113,6 +114,13 @@ def test_every_page_is_listed():
     """That the menu has no other pages, and that links between pages lead somewhere, `mkdocs build --strict` says."""
     listed = links((DOCS / "reference" / "index.md").read_text("utf-8"))
     assert set(listed) == {f"{room}.md" for room in rooms()} | {"commands.md"}
+    # Of a list of names that is text in the code, the site finds them by itself.
+    for room, module in rooms().items():
+        text = (DOCS / "reference" / f"{room}.md").read_text("utf-8")
+        named = re.findall(r"\w+", "".join(re.findall(r"members: \[(.*?)\]", text, re.DOTALL)))
+        named += [path.rpartition(".")[2] for path in re.findall(r"^::: (\S+)$", text, re.MULTILINE)]
+        things = {name for name in public_names(module) if not inspect.ismodule(getattr(module, name))}
+        assert "filters: public" in text or things <= set(named), room
     menu = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
     for page in DOCS.rglob("*.md"):
         assert f" {page.relative_to(DOCS)}\n" in menu
