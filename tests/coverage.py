@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 
 from onlinecal.growth import fit_growth
-from tests.readme import rewrite
+from tests.pages import DOCS, rewrite
 
 RUNS, POINTS = (1, 2, 4, 16, 64), (5, 7, 10, 15)
 #: expected totals at some T, up to a factor that is drawn for each T in the last
@@ -76,4 +76,4 @@ if __name__ == "__main__":
     parser.add_argument("--count", type=int, default=40, help="studies in each setting")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    rewrite("coverage", table(options.count, options.seed))
+    rewrite(DOCS / "growth.md", "coverage", table(options.count, options.seed))

@@ -21,10 +21,8 @@ from numpy.typing import NDArray
 
 import onlinecal as oc
 from onlinecal.core.joint import JointDistribution
-from tests import readme
-from tests.checklist import markdown
 from tests.oracles import measures as oracle
-from tests.readme import ROOT, block
+from tests.pages import ROOT, block, markdown, rewrite
 
 HERE = ROOT / "scenarios" / "papers"
 PAGE = HERE / "README.md"
@@ -193,7 +191,7 @@ def correlated(found: Mapping[str, Mapping[str, float]]) -> str:
 
 def recorded(said: Mapping[str, Any], words: Callable[[Any], str]) -> str:
     """The table of the page with a new first row. The others are of files that are not here, and stay."""
-    others = block(PAGE.read_text("utf-8"), "recorded").splitlines()[3:]
+    others = block(PAGE, "recorded").splitlines()[3:]
     made = markdown(["forecasts", *said], [["synthetic", *map(words, said.values())]])
     return "\n".join([made, *others])
 
@@ -209,30 +207,30 @@ def diagrams(betas: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 5.0, 20.0), samples
 
 
 def main() -> None:
-    rewrite = partial(readme.rewrite, page=PAGE)
+    write = partial(rewrite, PAGE)
     family, shifted = study("bghn23"), study("hjty24")
-    rewrite("temperatures", temperatures(family))
+    write("temperatures", temperatures(family))
     oc.plots.sweep(family, family.measures, "beta", title=family.title).savefig(
         HERE / "bghn23-figure-2.png", dpi=110
     )
     diagrams().savefig(HERE / "bghn23-figure-1.png", dpi=110)
-    rewrite("thresholds", thresholds(shifted))
-    rewrite("seconds", seconds())
-    rewrite("ten", ten())
+    write("thresholds", thresholds(shifted))
+    write("seconds", seconds())
+    write("ten", ten())
     oc.plots.sweep(shifted, list(PRINTED), "T", bars="quartiles", title=shifted.title).savefig(
         HERE / "hjty24-quartiles.png", dpi=110
     )
     swap = script("bhnu26")
     played, found = swap.on_samples(), swap.actionability(swap.drawn())
-    rewrite("testable", by_samples(played, swap.PREDICTORS))
-    rewrite("by beta", by_beta(swap.by_beta()))
-    rewrite("correlated", correlated(swap.lines(found)))
+    write("testable", by_samples(played, swap.PREDICTORS))
+    write("by beta", by_beta(swap.by_beta()))
+    write("correlated", correlated(swap.lines(found)))
     swap.draw_on_samples(played).savefig(HERE / "bhnu26-testability.png", dpi=110)
     swap.draw_actionability(found).savefig(HERE / "bhnu26-actionability.png", dpi=110)
     smooth = script("bn24")
     p, y = smooth.synthetic()
     smooth.draw(p, y, smooth.truth).savefig(HERE / "bn24-synthetic.png", dpi=110)
-    rewrite("recorded", recorded(smooth.numbers(p, y), smooth.words))
+    write("recorded", recorded(smooth.numbers(p, y), smooth.words))
 
 
 if __name__ == "__main__":

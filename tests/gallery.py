@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from tests.readme import DOCS
+from tests.pages import DOCS
 
 PAGE = DOCS / "gallery.md"
 _PICTURE = re.compile(r"^!\[[^\]]+\]\(([\w/.-]+)\)$", re.MULTILINE)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from onlinecal.core.writing import scenarios
 from onlinecal.recalibration.replay import recalibrate
-from tests.checklist import markdown
+from tests.pages import markdown
 
 ROUNDS = 2000
 WAYS = ("aggregated", "calibeating", "tracking", "isotonic_refitted")
@@ -41,3 +41,7 @@ def table() -> str:
         scores = (found[0].before, *(f.after for f in found))
         rows.append([title, *(f"{one['brier']:.4f}, {one['log_loss']:.3f}" for one in scores)])
     return markdown(["", "as they are", *(f"`{way}`" for way in WAYS)], rows)
+
+
+if __name__ == "__main__":
+    print(table())

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import MEASURES, Bracket
-from tests.checklist import markdown
+from tests.pages import markdown
 
 SIZES = (64, 256, 1024)
 SHOWN = ("ece", "smooth_ce", "step_ce", "v_cdl", "cdl", "atb", "subsampled_smooth_ce", "subsampled_step_ce")

@@ -25,7 +25,7 @@ from scipy.optimize import linprog
 from onlinecal import measures
 from onlinecal.core.joint import JointDistribution
 from tests.benchmarks.speed import main, processor
-from tests.checklist import markdown
+from tests.pages import markdown
 
 SIZES = (10**4, 10**5, 10**6)
 # Seconds that a rival may take; one that has taken longer is not asked for a larger n.

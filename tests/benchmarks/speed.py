@@ -26,7 +26,7 @@ from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
 from onlinecal.study.panel import Panel
 from onlinecal.study.planning import Entry, plan
 from onlinecal.study.run import play_cell
-from tests.readme import rewrite
+from tests.pages import DOCS, rewrite
 
 #: rounds of a game, and of the plain loops; those of one long run
 ROUNDS, LONG = 10**5, 2 * 10**6
@@ -323,7 +323,7 @@ def main(block: str, make: Callable[[], str]) -> None:
     write, text = parser.parse_args().write, make()
     print(text)
     if write:
-        rewrite(block, text)
+        rewrite(DOCS / "speed.md", block, text)
 
 
 if __name__ == "__main__":

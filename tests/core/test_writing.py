@@ -10,7 +10,7 @@ from onlinecal.core.errors import InvalidParameter, ScenarioError, UnknownName
 from onlinecal.core.writing import EXISTS, check_new, create, scenario_file, scenarios, whole
 from onlinecal.scenario import load
 from tests.command_line import onlinecal
-from tests.readme import README
+from tests.pages import README
 
 FOLDER = README.parent / "scenarios"
 

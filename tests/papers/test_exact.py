@@ -14,7 +14,7 @@ from onlinecal.forecasters import ForecastHedging
 from onlinecal.games import solve, value_bracket
 from onlinecal.games.rational import rational_value
 from tests.experiments import script
-from tests.readme import ROOT
+from tests.pages import ROOT
 
 exact = script("exact", ROOT / "scenarios")
 games, page, certain, doublings = exact.games, exact.page, exact.certain, exact.doublings

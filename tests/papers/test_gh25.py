@@ -8,7 +8,7 @@ import onlinecal as oc
 from onlinecal.core.joint import JointDistribution
 from onlinecal.engine.game import Game
 from onlinecal.measures import cdl, cfdl, ece, smooth_ce
-from tests.readme import DOCS
+from tests.pages import DOCS
 from tests.strategies import ANY
 
 

@@ -3,7 +3,7 @@
 import functools
 
 from tests.experiments import script
-from tests.readme import ROOT
+from tests.pages import ROOT
 
 game = script("sign_preservation", ROOT / "scenarios")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import onlinecal
 from onlinecal.core._compile import APART
-from tests.readme import ROOT
+from tests.pages import ROOT
 
 HOME = Path(onlinecal.__file__).parent
 FILES = sorted(HOME.rglob("*.py"))

@@ -22,7 +22,7 @@ from onlinecal.schedules import ARRIVALS, DELAYS
 from onlinecal.study.session import Session
 from onlinecal.study.store import Store
 from tests.command_line import begun, onlinecal
-from tests.readme import README
+from tests.pages import README
 from tests.results import read
 from tests.whole.test_late_scenarios import small
 

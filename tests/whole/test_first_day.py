@@ -6,7 +6,7 @@ import re
 from onlinecal.report import page_pictures
 from onlinecal.study.store import Store
 from tests.command_line import onlinecal
-from tests.readme import DOCS
+from tests.pages import DOCS
 from tests.tutorials import File, steps
 from tests.whole.test_commands import SCENARIO
 

@@ -16,7 +16,7 @@ from PIL import Image
 
 from onlinecal.report.page import page_of
 from onlinecal.report.style import contrast
-from tests.readme import DOCS, ROOT
+from tests.pages import DOCS, ROOT
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [

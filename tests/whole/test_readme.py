@@ -1,4 +1,4 @@
-"""The documentation says what the code says, and every source of a measure can be looked up."""
+"""The documentation says what the code says, and what it names is there."""
 
 import inspect
 import re
@@ -11,25 +11,92 @@ from hatchling.plugin.manager import PluginManager
 from markdown_it import MarkdownIt
 from PIL import Image
 
+import onlinecal
 from onlinecal.cli import COMMANDS
-from onlinecal.measures import MEASURES
+from onlinecal.measures import MEASURES, OF_SHORT_GAMES
+from onlinecal.report.catalogue import KINDS, parameters_of, rates, rows
+from tests import recalibrated, truthfulness
 from tests.gallery import digests
 from tests.index_page import alone, links
-from tests.readme import DOCS, GENERATED, README, ROOT, block, home, pages, public_names, rooms
+from tests.pages import DOCS, README, ROOT, pages
 
 #: the keys in the sources of measures
 REFERENCES = set(re.findall(r"^- (\w+): ", (DOCS / "references.md").read_text("utf-8"), re.MULTILINE))
 
 
-#: a table of replays takes some seconds
-DEAR = {"recalibrated"}
+def text(page):
+    return (DOCS / page).read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in DEAR)) for name in GENERATED]
-)
-def test_generated_parts_are_up_to_date(name):
-    assert block(home(name).read_text("utf-8"), name) == GENERATED[name](), "run python -m tests.readme"
+def public(module):
+    """The public names of a module: its `__all__`, or what it defines."""
+    own = [
+        name for name, thing in vars(module).items() if getattr(thing, "__module__", "") == module.__name__
+    ]
+    return [name for name in getattr(module, "__all__", own) if not name.startswith("_")]
+
+
+def rooms():
+    """Public module → what stands under it: `onlinecal` itself, and each of its public names that is a module."""
+    above = (onlinecal, onlinecal.measures)
+    named = [(name, getattr(module, name)) for module in above for name in public(module)]
+    return {"onlinecal": onlinecal} | {name: thing for name, thing in named if inspect.ismodule(thing)}
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_the_reference_has_every_public_name(room):
+    """Of a list of names that is text in the code (`filters: public`), the site finds them by itself."""
+    page = text(f"reference/{room}.md")
+    listed = re.findall(r"\w+", "".join(re.findall(r"members: \[(.*?)\]", page, re.DOTALL)))
+    listed += [path.rpartition(".")[2] for path in re.findall(r"^::: (\S+)$", page, re.MULTILINE)]
+    names = {name for name in public(rooms()[room]) if not inspect.ismodule(getattr(rooms()[room], name))}
+    assert "filters: public" in page or names <= set(listed)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tables_have_every_name_with_its_facts_and_parameters(kind):
+    page = (
+        text("measures.md")
+        if kind == "measures"
+        else text("strategies.md").partition(f"\n## {kind.title()}\n")[2]
+    )
+    page = page.split("\n## ")[0]
+    lines = dict(re.findall(r"^\| \[`(\w+)`\]\(.*?\) \|(.*)\|$", page, re.MULTILINE))
+    for row in (row for row in rows(kind) if row["name"] not in OF_SHORT_GAMES):
+        cells, thing = [cell.strip() for cell in lines[row["name"]].split(" | ")], KINDS[kind][row["name"]]
+        if kind == "measures":
+            stated = "symbol source result complexity continuous complete sound decisions".split()
+            assert cells == [(getattr(thing, fact) or "–").replace("|", "∣") for fact in stated]
+        else:
+            named = ((p["name"], p["required"], p["default"]) for p in parameters_of(thing))
+            given = [name if must else f"{name} = {default!r}" for name, must, default in named]
+            assert cells[:2] == [row["summary"].replace("|", "∣"), ", ".join(f"`{p}`" for p in given) or "–"]
+            assert row["known"] in cells or not row["known"]
+
+
+def test_tables_have_every_rate_and_the_numbers_of_the_commands_beside_them():
+    for rate in rates():
+        cells = (f"`{rate['name']}`", rate["summary"], rate.get("exponent"), rate["known"])
+        assert "exponent" not in rate or f"| {' | '.join(cells)} |" in text("strategies.md")
+    assert truthfulness.table() in text("measures.md")
+
+
+@pytest.mark.slow
+def test_the_table_of_recalibrations_is_that_of_its_command():
+    assert recalibrated.table() in text("forecasts.md")
+
+
+def test_the_checklist_names_tests_and_scenarios_that_are_there():
+    page = text("checklist.md")
+    tests = re.findall(r"(\w+/test_\w+): ([^<|]+?)(?: \||<br>)", page)
+    assert len(tests) > 150
+    for file, words in tests:
+        source = (ROOT / "tests" / f"{file}.py").read_text("utf-8")
+        assert f"def test_{words.replace(' ', '_')}(" in source, (file, words)
+    for line in page.splitlines():
+        assert " | ✔ | " not in line or re.search(r"test_\w+: |scenarios/", line.split(" | ")[-1]), line
+    for file in re.findall(r"scenarios/[\w/.-]*\w", page):
+        assert (ROOT / file).exists(), file
 
 
 def test_every_record_is_complete_and_every_source_is_listed():
@@ -114,13 +181,6 @@ def test_every_page_is_listed():
     """That the menu has no other pages, and that links between pages lead somewhere, `mkdocs build --strict` says."""
     listed = links((DOCS / "reference" / "index.md").read_text("utf-8"))
     assert set(listed) == {f"{room}.md" for room in rooms()} | {"commands.md"}
-    # Of a list of names that is text in the code, the site finds them by itself.
-    for room, module in rooms().items():
-        text = (DOCS / "reference" / f"{room}.md").read_text("utf-8")
-        named = re.findall(r"\w+", "".join(re.findall(r"members: \[(.*?)\]", text, re.DOTALL)))
-        named += [path.rpartition(".")[2] for path in re.findall(r"^::: (\S+)$", text, re.MULTILINE)]
-        things = {name for name in public_names(module) if not inspect.ismodule(getattr(module, name))}
-        assert "filters: public" in text or things <= set(named), room
     menu = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
     for page in DOCS.rglob("*.md"):
         assert f" {page.relative_to(DOCS)}\n" in menu

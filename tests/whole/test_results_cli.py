@@ -11,7 +11,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.study.store import Store
 from tests.command_line import onlinecal
-from tests.readme import ROOT
+from tests.pages import ROOT
 from tests.results import equal, read
 
 SCENARIO = """

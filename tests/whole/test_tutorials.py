@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from onlinecal.scenario import load
-from tests.readme import DOCS, README, pages
+from tests.pages import DOCS, README, pages
 from tests.tutorials import Command, File, play, steps
 
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.readme import DOCS, README, ROOT
+from tests.pages import DOCS, README, ROOT
 
 #: a block of Python that is no doctest: a file of its own
 FILE = re.compile(r"^```python[^\n]*\n((?!>>>).*?)^```", re.MULTILINE | re.DOTALL)
