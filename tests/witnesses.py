@@ -104,17 +104,19 @@ class Truth:
         """Asserts that a witness, whatever it holds, is refused or proves what is so."""
         try:
             claims = dict(witness.about)
-            proved = witness.bracket(self.gamma)
+            lower, upper = ends(witness.bound(self.gamma))
         except (InvalidData, InvalidParameter) as error:
             self.refusals.append(str(error))
             return
-        except (TypeError, ValueError):  # of `about`, which compares what it holds
+        except (TypeError, ValueError, ArithmeticError):  # what it holds is no number, or too large
             return
         for name, options in claims.items():
             so = self.of(name, dict(options))
             if so is not None:
-                assert proved.lower <= so[1], f"{witness!r} 'proves' {name} ≥ {proved.lower}: it is {so[1]}"
-                assert proved.upper >= so[0], f"{witness!r} 'proves' {name} ≤ {proved.upper}: it is {so[0]}"
+                false = witness.side != "upper" and lower > so[1]
+                assert not false, f"{witness!r} 'proves' {name} ≥ {lower}: it is {so[1]}"
+                false = witness.side != "lower" and upper < so[0]
+                assert not false, f"{witness!r} 'proves' {name} ≤ {upper}: it is {so[0]}"
 
 
 # -------------------------------------------------------------------- forgeries

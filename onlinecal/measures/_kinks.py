@@ -17,9 +17,9 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import cells
 from onlinecal.core.joint import Floats, JointDistribution
+from onlinecal.core.sums import add
 from onlinecal.decisions.tasks import DecisionTask, QuadraticTask, Task, as_task
 from onlinecal.measures.base import Change, Ends, Ints, Known, halving
-from onlinecal.measures.witnesses.base import add
 
 
 @kernel

@@ -238,7 +238,7 @@ def distance_lower(
     plan = distance_lower_witness(gamma, tolerance=tolerance, time_limit=time_limit)
     # Rounding has its place in a proof. But a Γ that is calibrated to the last digit is its own calibrated
     # neighbour.
-    return plan.bracket(gamma) if gamma.residuals.any() else Bracket(0.0, 0.0)
+    return plan.bound(gamma) if gamma.residuals.any() else Bracket(0.0, 0.0)
 
 
 def distance_lower_witness(

@@ -12,6 +12,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import cell
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import FINEST, Floats, JointDistribution, of_gamma
+from onlinecal.core.sums import times
 from onlinecal.core.validation import check_unit, count, integer, probability, vector
 from onlinecal.measures._kinks import (
     falling,
@@ -25,9 +26,9 @@ from onlinecal.measures._kinks import (
     middle,
     rising,
 )
-from onlinecal.measures.base import Ends, Known, Modulus, Sampling, halving, row
+from onlinecal.measures.base import Bracket, Ends, Known, Modulus, Sampling, halving, row
 from onlinecal.measures.decision import cdl
-from onlinecal.measures.witnesses.base import About, Witness, means_rounded, times
+from onlinecal.measures.witnesses.base import About, Witness
 from onlinecal.measures.witnesses.distances import GridThreshold, grid_bounds, threshold_losses
 
 
@@ -79,12 +80,11 @@ class SoftRounding(Witness):
         index, n, s = points(gamma.predictions, gamma.counts, gamma.positives, self.bins, True)
         return JointDistribution.from_counts(index / self.bins, n, np.minimum(s, n))
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        calibrated = bool((gamma.means == gamma.predictions).all())
-        if self.bins is None and not calibrated:
-            raise InvalidData(f"{gamma!r} is not calibrated; expected a grid to round to")
-        if calibrated:  # a mean that was rounded may be off what is predicted, and then a grid is the best
-            return 0.0, 1.0 / FINEST if means_rounded(gamma) > 0.0 else 0.0
+    def bound(self, gamma: JointDistribution) -> float | Bracket:
+        if (gamma.means == gamma.predictions).all():
+            return 0.0
+        if self.bins is None:
+            raise InvalidData(f"SoftRounding: {gamma!r} is not calibrated; expected a grid to round to")
         return grid_bounds(gamma, integer("", "bins", self.bins, 1, FINEST))
 
     def __str__(self) -> str:

@@ -43,7 +43,7 @@ def regrets_of(gamma: JointDistribution, measure: Name = "cdl") -> tuple[float, 
                 "grid": {"t": 1.0, "regret": 1.0 / m},
             }  # fmt: skip
         return scdl(gamma), None, parts
-    t, regret, _ = kink_regrets(gamma, measure)
+    t, regret = kink_regrets(gamma, measure)
     r = gamma.residuals
     before, after = np.zeros(len(t)), np.zeros(len(t))
     at = np.searchsorted(t, gamma.predictions)

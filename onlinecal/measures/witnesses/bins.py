@@ -2,32 +2,19 @@
 
 import math
 from dataclasses import dataclass
+from math import fsum
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import Ints
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import Floats, JointDistribution
-from onlinecal.core.validation import choice, integer
-from onlinecal.measures.witnesses.base import (
-    SLACK,
-    UNIT,
-    WRONG,
-    About,
-    Ints,
-    Witness,
-    add,
-    grouped,
-    integers,
-    masses,
-    number,
-    residuals,
-    running,
-    total,
-    vector,
-)
+from onlinecal.core.sums import grouped, running
+from onlinecal.core.validation import choice, integer, number
+from onlinecal.measures.witnesses.base import WRONG, About, Bracket, Witness, between, vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,35 +43,37 @@ class Bins(Witness):
 
     @property
     def about(self) -> About:
-        name = choice("", "measure", self.measure, ("binned_ece", "binned_ece_width"))
+        name = choice("Bins", "measure", self.measure, ("binned_ece", "binned_ece_width"))
         return {name: {"bins": self.bins, "strategy": self.strategy}}
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        m = integer("", "bins", self.bins, 1, 2**53)
-        numbers = integers("numbers", self.numbers)
-        starts = integers("starts", self.starts, len(numbers))
-        k = gamma.levels
-        if not (len(starts) and starts[0] == 0 and (np.diff(starts) > 0).all() and starts[-1] < k):
-            raise InvalidData(f"starts do not divide {k} levels; expected 0 first, then ascending below {k}")
-        if not ((np.diff(numbers) > 0).all() and numbers[0] >= 0 and numbers[-1] < m):
-            raise InvalidData(f"numbers are not those of bins; expected ascending ones from 0 to {m - 1}")
+    def bound(self, gamma: JointDistribution) -> float:
+        m = integer("Bins", "bins", self.bins, 1, 2**53)
+        numbers, starts, k = np.asarray(self.numbers), np.asarray(self.starts), gamma.levels
+        ascending = all(
+            x.dtype.kind in "iu" and x.ndim == 1 and (np.diff(x) > 0).all() for x in (numbers, starts)
+        )
+        if not (ascending and len(starts) == len(numbers) > 0 and starts[0] == 0 and starts[-1] < k):
+            raise InvalidData(
+                f"Bins: starts do not divide {k} levels; expected 0, then ascending ones, one for a number"
+            )
+        if not (numbers[0] >= 0 and numbers[-1] < m):
+            raise InvalidData(
+                f"Bins: numbers are not those of bins; expected ascending ones from 0 to {m - 1}"
+            )
+        v, group = gamma.predictions, np.repeat(np.arange(len(starts)), np.diff(starts, append=k))
         by_width = self.strategy == "width"
-        group = np.repeat(np.arange(len(starts)), np.diff(starts, append=k))
         outside = (_outside_width if by_width else _outside_mass)(gamma, numbers[group], m)
         if outside.any():
             i = int(np.argmax(outside))
-            v, bin_ = float(gamma.predictions[i]), int(numbers[group[i]])
-            raise InvalidData(f"level {v!r} is not in bin {bin_} of {m}; expected the bins of the measure")
-        w, r = masses(gamma), residuals(gamma)
-        value = total(np.abs(grouped(r, group, len(starts))))
-        size = total(np.abs(r))
-        if self.measure == "binned_ece_width":
-            ends = np.append(starts[1:], k) - 1
-            widths = gamma.predictions[ends] - gamma.predictions[starts]
-            average = 1.0 / m if by_width else total(w * widths[group])
-            value += average
-            size += average + (1.0 if by_width else 0.0)  # edges of equal bins are rounded
-        return value - SLACK * size, value + SLACK * size
+            raise InvalidData(
+                f"Bins: level {float(v[i])!r} is not in bin {numbers[group[i]]} of {m}; "
+                "expected the bins of the measure"
+            )
+        error = fsum(np.abs(grouped(gamma.residuals, group, len(starts))))
+        if self.measure == "binned_ece":
+            return error
+        widths = v[np.append(starts[1:], k) - 1] - v[starts]
+        return error + (1.0 / m if by_width else fsum(gamma.mass * widths[group]))
 
     def __str__(self) -> str:
         kind = "of equal width" if self.strategy == "width" else "of about equal mass"
@@ -121,8 +110,8 @@ class ShiftedBins(Witness):
     def about(self) -> About:
         return {"random_interval_ce": {"epsilon": self.epsilon}}
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        return _shifted(gamma, residuals(gamma), number("epsilon", self.epsilon, 5e-324))
+    def bound(self, gamma: JointDistribution) -> float:
+        return _shifted(gamma, number("ShiftedBins", "epsilon", self.epsilon, 5e-324, 1e308))
 
     def __str__(self) -> str:
         return f"bins of width {self.epsilon:.6g}, averaged over all shifts"
@@ -142,20 +131,18 @@ class BestWidth(Witness):
 
     about: ClassVar[About] = {"surrogate_interval_ce": {}}
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        r = residuals(gamma)
-        size = total(np.abs(r))
-        upper = size * (1.0 + SLACK)
+    def bound(self, gamma: JointDistribution) -> Bracket:
+        upper = fsum(np.abs(gamma.residuals))
         if self.exponent is not None:
-            width = 2.0 ** -integer("", "exponent", self.exponent, 0, 1074)
-            upper = _shifted(gamma, r, width)[1] + width
-        lower, width, nearest = math.inf, 1.0, _nearest(gamma)
+            width = 2.0 ** -integer("BestWidth", "exponent", self.exponent, 0, 1074)
+            upper = _shifted(gamma, width) + width
+        lower, width, nearest = math.inf, 1.0, np.diff(gamma.predictions).min(initial=1.0)
         while True:
-            least = _shifted(gamma, r, width)[0]
+            error = _shifted(gamma, width)
             # Finer bins err no less; and where no two levels share a bin, they err by the ECE.
-            if least >= upper or width <= nearest:
-                return min(lower, max(least, 0.0)), upper
-            lower = min(lower, least + width)
+            if error >= upper or width <= nearest:
+                return between(min(lower, error), upper)
+            lower = min(lower, error + width)
             width /= 2.0
 
     def __str__(self) -> str:
@@ -164,54 +151,18 @@ class BestWidth(Witness):
         return f"bins of width 2^-{self.exponent}, averaged over all shifts"
 
 
-def _nearest(gamma: JointDistribution) -> float:
-    """The least distance of two levels, on the safe side of rounding."""
-    return float(np.diff(gamma.predictions).min()) * (1.0 - SLACK) if gamma.levels > 1 else math.inf
-
-
-def _shifted(gamma: JointDistribution, r: Floats, epsilon: float) -> tuple[float, float]:
-    """Lower and upper bound of RintCE(Γ, ε)."""
-    size = total(np.abs(r))
-    if epsilon <= _nearest(gamma):
-        return size * (1.0 - SLACK), size * (1.0 + SLACK)
-    integral, error = _sliding(gamma.predictions, np.concatenate((np.zeros(1), running(r))), epsilon)
-    slack = error + SLACK * (integral + size)
-    # The bias and the ECE are bounds too. They are closer where bins are so narrow that lengths are mostly
-    # rounding.
-    bias = abs(total(r)) - SLACK * size
-    return max(integral - slack, bias), min(integral + slack, size * (1.0 + SLACK))
-
-
-@kernel
-def _sliding(v, prefix, epsilon):
-    """(1/ε) ∫ |sum of the window [x, x + ε)| dx and a bound of its rounding: near levels differ exactly."""
-    k = v.shape[0]
-    largest = 0.0
-    for i in range(k + 1):
-        largest = max(largest, abs(prefix[i]))
-    leave, enter = 0, 0
-    came, last = True, 0  # the last event: whether a level came, and which
-    area, rest, error = 0.0, 0.0, 0.0
-    while leave < k:
-        comes = enter < k and (enter == leave or v[enter] - v[leave] < epsilon)
-        now = enter if comes else leave
-        if enter > leave:
-            height = abs(prefix[enter] - prefix[leave])
-            if comes == came:
-                length = v[now] - v[last]
-            elif came:
-                length = epsilon - (v[last] - v[now])
-            else:
-                length = (v[now] - v[last]) - epsilon
-            length = max(length, 0.0)
-            area, rest = add(area, rest, height * (length / epsilon))
-            error += 4.0 * UNIT * (height + 2.0 * largest * (length / epsilon))
-        came, last = comes, now
-        if comes:
-            enter += 1
-        else:
-            leave += 1
-    return area + rest, error
+def _shifted(gamma: JointDistribution, epsilon: float) -> float:
+    """RintCE(Γ, ε): the bins that begin in (v_i − ε, v_i] hold the level i."""
+    v, r = gamma.predictions, gamma.residuals
+    # v − ε as a float and what is left of it, so that lengths between near ends keep their digits (Knuth's two-sum).
+    first = v - epsilon
+    back = first - v
+    left = (v - (first - back)) - (epsilon + back)
+    place, rest = np.concatenate((first, v)), np.concatenate((left, np.zeros(len(v))))
+    order = np.lexsort((rest, place))
+    lengths = np.minimum(np.diff(place[order]) + np.diff(rest[order]), epsilon)  # further apart only empty bins are
+    heights = np.abs(running(np.concatenate((r, -r))[order])[:-1])
+    return fsum(heights * (lengths / epsilon))
 
 
 Width = Literal["mean", "max"]
@@ -230,21 +181,25 @@ class IntervalPartition(Witness):
     def about(self) -> About:
         return {name: {"width": self.width} for name in ("interval_ce", "interval_ce_bracket")}
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        ends = vector("intervals", [end for low, high in self.intervals for end in (low, high)])
-        steps = np.diff(ends)
-        if not (len(ends) and (steps[::2] >= 0.0).all() and (steps[1::2] > 0.0).all()):
-            raise InvalidData("the intervals overlap or are out of order; expected an ascending partition")
+    def bound(self, gamma: JointDistribution) -> float:
+        ends = vector(
+            "IntervalPartition.intervals", [end for low, high in self.intervals for end in (low, high)]
+        )
         low, high = ends[::2], ends[1::2]
+        if not (len(ends) and (low <= high).all() and (high[:-1] < low[1:]).all()):
+            raise InvalidData(
+                "IntervalPartition: the intervals overlap or are out of order; expected ascending ones"
+            )
         index = np.searchsorted(low, gamma.predictions, side="right") - 1
         outside = (index < 0) | (gamma.predictions > high[index])
         if outside.any():
             v = float(gamma.predictions[int(np.argmax(outside))])
-            raise InvalidData(f"level {v!r} lies in none of the intervals; expected a partition")
-        r, widths = residuals(gamma), high - low
-        binned = total(np.abs(grouped(r, index, len(low))))
-        added = total(masses(gamma) * widths[index]) if self.width == "mean" else float(widths.max())
-        return -math.inf, binned + added + SLACK * (total(np.abs(r)) + added)
+            raise InvalidData(
+                f"IntervalPartition: level {v!r} lies in none of the intervals; expected a partition"
+            )
+        widths = high - low
+        error = fsum(np.abs(grouped(gamma.residuals, index, len(low))))
+        return error + (fsum(gamma.mass * widths[index]) if self.width == "mean" else float(widths.max()))
 
     def __str__(self) -> str:
         widest = max(b - a for a, b in self.intervals)
@@ -261,7 +216,7 @@ class LeastCosts(Witness):
     intervals of any partition add up to F_k at least. This holds also by the largest width, which the mean is not
     above. By how much this fails at b is taken from F_b and all later ones. The check looks at pairs in O(k²) at
     worst. It stops for b where those before follow from the checked ones, and takes about as long as the dynamic
-    program.
+    program. Rounding: 1e-15 for each level.
     """
 
     side = "lower"
@@ -270,17 +225,15 @@ class LeastCosts(Witness):
 
     about: ClassVar[About] = {"interval_ce": {}, "interval_ce_bracket": {}}
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        costs = np.concatenate((np.zeros(1), vector("costs", self.costs, gamma.levels)))
-        start = np.zeros(1)
-        prefix = np.concatenate((start, running(residuals(gamma))))
-        mass = np.concatenate((start, running(masses(gamma))))
-        undercut, where = _undercut(costs, prefix, mass, gamma.predictions)
+    def bound(self, gamma: JointDistribution) -> float:
+        costs = np.append(0.0, vector("LeastCosts.costs", self.costs, gamma.levels))
+        prefix, mass = np.append(0.0, running(gamma.residuals)), np.append(0.0, running(gamma.mass))
+        undercut, where = _undercut(costs, prefix, mass, np.array(gamma.predictions))
         if undercut > WRONG * max(1.0, costs[-1]):
-            raise InvalidData(f"costs[{where - 1}] is above that of a partition; expected lower ones")
-        # Each step of a partition is rounded.
-        slack = 24.0 * UNIT * (1.0 + float(np.abs(costs).max()))
-        return float(costs[-1]) - undercut - gamma.levels * slack, math.inf
+            raise InvalidData(
+                f"LeastCosts: costs[{where - 1}] is above that of a partition; expected lower ones"
+            )
+        return float(costs[-1]) - undercut
 
     def __str__(self) -> str:
         return f"least costs of the levels up to each of the {len(self.costs)}, which no partition undercuts"

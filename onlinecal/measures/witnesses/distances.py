@@ -2,31 +2,19 @@
 
 import math
 from dataclasses import dataclass
+from math import fsum
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import Ints, cells
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import FINEST, Floats, JointDistribution
+from onlinecal.core.sums import grouped, products, running
 from onlinecal.core.validation import integer
 from onlinecal.core.words import number_of
-from onlinecal.measures.witnesses.base import (
-    SLACK,
-    WRONG,
-    About,
-    Ints,
-    Witness,
-    grouped,
-    integers,
-    lines,
-    masses,
-    running,
-    times,
-    total,
-    vector,
-)
+from onlinecal.measures.witnesses.base import WRONG, About, Bracket, Witness, between, hinges, vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +34,8 @@ class Potentials(Witness):
 
     about: ClassVar[About] = {"distance_lower": {}, "distance_upper": {}}
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        return _dual(gamma, _nodes(self.nodes), self.ones, self.zeros), math.inf
+    def bound(self, gamma: JointDistribution) -> float:
+        return _dual(gamma, _nodes(self.nodes), self.ones, self.zeros)
 
     def __str__(self) -> str:
         return f"potentials of outcomes 1 and 0 on {len(self.nodes)} values, which no calibrated distribution undercuts"
@@ -83,28 +71,27 @@ class CalibratedCoupling(Witness):
         """The proof of the lower bound, alone."""
         return Potentials(self.nodes, self.ones, self.zeros)
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+    def bound(self, gamma: JointDistribution) -> Bracket:
         nodes = _nodes(self.nodes)
-        arriving = vector("arriving", self.arriving, len(nodes))
+        arriving = vector("CalibratedCoupling.arriving", self.arriving, len(nodes))
         if not (arriving >= 0.0).all():
-            raise InvalidData("a mass that arrives is negative; expected a distribution")
-        w = masses(gamma)
-        one, zero = w * gamma.means, w * (1.0 - gamma.means)
-        mass, ones, zeros = total(arriving), total(arriving * nodes), total(arriving * (1.0 - nodes))
-        for what, have, want in (("mass", mass, 1.0), ("mean outcome", ones, total(one))):
+            raise InvalidData("CalibratedCoupling: a mass that arrives is negative; expected a distribution")
+        one, zero = gamma.mass * gamma.means, gamma.mass * (1.0 - gamma.means)
+        mass, ones, zeros = fsum(arriving), fsum(arriving * nodes), fsum(arriving * (1.0 - nodes))
+        for what, have, want in (("mass", mass, 1.0), ("mean outcome", ones, fsum(one))):
             if not abs(have - want) <= WRONG:
-                raise InvalidData(f"what arrives has {what} {have!r}; expected {want!r}")
-        arriving = arriving / mass
+                raise InvalidData(f"CalibratedCoupling: what arrives has {what} {have!r}; expected {want!r}")
         # Values are drawn towards the end that has too few outcomes, which changes the mean by what is missing.
-        few_zeros, few_ones = total(zero) * mass, total(one) * mass
+        few_ones, few_zeros = fsum(one) * mass, fsum(zero) * mass
         if zeros > few_zeros:
             nodes = 1.0 - (1.0 - nodes) * (few_zeros / zeros)
         elif ones > few_ones:
             nodes = nodes * (few_ones / ones)
+        arriving = arriving / mass
         cost = _moved(gamma.predictions, one, nodes, arriving * nodes)
         cost += _moved(gamma.predictions, zero, nodes, arriving * (1.0 - nodes))
         # No distance is above 1.
-        return _dual(gamma, _nodes(self.nodes), self.ones, self.zeros), min(cost + 4.0 * SLACK, 1.0)
+        return between(_dual(gamma, _nodes(self.nodes), self.ones, self.zeros), min(cost, 1.0))
 
     def __str__(self) -> str:
         used = self.nodes[self.arriving > 1e-12]
@@ -131,8 +118,7 @@ class LevelGroups(Witness):
 
     def values(self, gamma: JointDistribution) -> Floats:
         """The new value of each level: the mean outcome of its group."""
-        labels = self._labels(gamma)
-        w = masses(gamma)
+        labels, w = self._labels(gamma), gamma.mass
         groups = labels.max() + 1
         means = grouped(w * gamma.means, labels, groups) / grouped(w, labels, groups)
         # A level on its own keeps its mean to the last digit, and where that is the forecast nothing moves.
@@ -146,19 +132,13 @@ class LevelGroups(Witness):
         return gamma.from_sorted_levels(v, gamma.counts[order], gamma.positives[order], v)
 
     def _labels(self, gamma: JointDistribution) -> Ints:
-        given = integers("labels", self.labels)
+        given = vector("LevelGroups.labels", self.labels)
         if len(given) != gamma.levels:
-            raise InvalidData(f"groups of {len(given)} levels for Γ with {gamma.levels}; expected as many")
+            raise InvalidData(f"LevelGroups: groups of {len(given)} levels; expected {gamma.levels}, as of Γ")
         return np.unique(given, return_inverse=True)[1]
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        labels = self._labels(gamma)
-        w = masses(gamma)
-        alone = _alone(labels)
-        moved = w * np.abs(gamma.predictions - self.values(gamma))
-        rounded = total(w[~alone]) if not alone.all() else 0.0
-        cost = total(moved)
-        return -math.inf, cost + SLACK * (cost + rounded)
+    def bound(self, gamma: JointDistribution) -> float:
+        return fsum(gamma.mass * np.abs(gamma.predictions - self.values(gamma)))
 
     def __str__(self) -> str:
         levels, groups = len(self.labels), len(np.unique(self.labels))
@@ -182,7 +162,7 @@ def _moved(v: Floats, leave: Floats, u: Floats, arrive: Floats) -> float:
     place = np.concatenate((v, u))
     order = np.argsort(place, kind="stable")
     height = np.abs(running(np.concatenate((leave, -arrive))[order])[:-1])
-    return float(total(height * np.diff(place[order])))
+    return fsum(height * np.diff(place[order]))
 
 
 def _dual(gamma: JointDistribution, nodes: Floats, ones: Any, zeros: Any) -> float:
@@ -192,10 +172,8 @@ def _dual(gamma: JointDistribution, nodes: Floats, ones: Any, zeros: Any) -> flo
         lipschitz(v, np.interp(v, nodes, vector(what, values, len(nodes))))
         for what, values in (("ones", ones), ("zeros", zeros))
     )
-    w = masses(gamma)
-    gain = total(w * gamma.means * a) + total(w * (1.0 - gamma.means) * b)
-    size = 1.0 + float(np.abs(a).max()) + float(np.abs(b).max())
-    return float(gain - max(_largest(v, a, b), 0.0) - 4.0 * SLACK * size)
+    gain = fsum(gamma.mass * (gamma.means * a + (1.0 - gamma.means) * b))
+    return gain - max(_largest(v, a, b), 0.0)
 
 
 def lipschitz(v: Floats, values: Floats) -> Floats:
@@ -243,14 +221,11 @@ class GridThreshold(Witness):
     def about(self) -> About:
         return {"scdl_binned": {"m": self.m, "soft": self.soft}}
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        m = integer("", "m", self.m, 1, FINEST)
-        i = integer("", "threshold", self.threshold, 1, m)
-        if (gamma.means == gamma.predictions).all():
-            return 0.0, 0.0
+    def bound(self, gamma: JointDistribution) -> Bracket:
+        m = integer("GridThreshold", "m", self.m, 1, FINEST)
+        i = integer("GridThreshold", "threshold", self.threshold, 1, m)
         at, losses = threshold_losses(gamma, m, bool(self.soft), i)
-        slack = 8.0 * SLACK
-        return float(losses[np.searchsorted(at, i)]) - slack, float(losses.max()) + slack
+        return Bracket(float(losses[np.searchsorted(at, i)]), float(losses.max()))
 
     def __str__(self) -> str:
         how = "at random to a neighbouring multiple" if self.soft else "down to a multiple"
@@ -260,66 +235,52 @@ class GridThreshold(Witness):
         )
 
 
-def grid_bounds(gamma: JointDistribution, m: int) -> tuple[float, float]:
-    """Bounds of SCDL = min over powers of two of max(SCDL_m, 1/m) from m and 2m: SCDL_m ≤ SCDL_2m, and coarser 1/m' ≥
-    2/m.
+def grid_bounds(gamma: JointDistribution, m: int) -> Bracket:
+    """Bounds of the minimum of max(SCDL_m, 1/m) over all powers of two, from m and 2m.
+
+    SCDL_m ≤ SCDL_2m, and coarser grids have 1/m' ≥ 2/m. Grids beyond 2⁵⁰ are not computed, but count below.
     """
-    if m < 1 or m > FINEST or m & (m - 1):
+    if m & (m - 1):
         raise InvalidData(f"a grid of 1/{m}; expected a power of two up to 2^50")
-    slack = 8.0 * SLACK
     here = float(threshold_losses(gamma, m, True)[1].max())
-    upper = max(here + slack, 1.0 / m)
-    if m == FINEST:  # no finer one counts
-        return min(max(here - slack, 1.0 / m), 2.0 / m), upper
-    lower = min(here - slack, 2.0 / m) if m > 1 else here - slack
-    if lower < upper:
+    lower, upper = min(here, 2.0 / m) if m > 1 else here, max(here, 1.0 / m)
+    if lower < upper and m < FINEST:
         finer = float(threshold_losses(gamma, 2 * m, True)[1].max())
-        lower = max(lower, min(finer - slack, 1.0 / m))
-    return lower, upper
+        lower = max(lower, min(finer, 1.0 / m))
+    return between(lower, upper)
 
 
 def threshold_losses(gamma: JointDistribution, m: int, soft: bool, also: int = 1) -> tuple[Ints, Floats]:
-    """Thresholds i, `also` among them, where the loss can be largest (j and j + 1 of points with mass), and the loss at
-    each:
+    """Thresholds i, `also` among them, where the loss can be largest (j and j + 1 of points with mass), and the losses.
 
-    Σ_{j<i} (S_j − W_j i/m)_+ + Σ_{j≥i} (W_j (i − 1)/m − S_j)_+, with W_j and S_j the mass and mass of ones at j/m.
+    The loss at i is Σ_{j<i} (S_j − W_j i/m)_+ + Σ_{j≥i} (W_j (i − 1)/m − S_j)_+, with W_j and S_j the mass and the mass
+    of ones at j/m.
     """
-    w = masses(gamma)
-    down, up = _neighbours(gamma.predictions, m, soft)
-    parts = np.concatenate((down, down + 1)), np.concatenate((w * (1.0 - up), w * up))
-    point, place = np.unique(parts[0], return_inverse=True)
-    mass = grouped(parts[1], place, len(point))
-    ones = grouped(parts[1] * np.tile(gamma.means, 2), place, len(point))
-    point, mass, ones = (x[mass > 0.0] for x in (point, mass, ones))
+    down, up = _rounded(gamma.predictions, m, soft)
+    point, place = np.unique(np.concatenate((down, down + 1)), return_inverse=True)
+    part = np.concatenate((gamma.mass * (1.0 - up), gamma.mass * up))
+    mass, ones = (grouped(x, place, len(point)) for x in (part, part * np.tile(gamma.means, 2)))
+    some = mass > 0.0
+    point, mass, ones = point[some], mass[some], ones[some]
     mean = np.minimum(ones / mass, 1.0)
     at = np.unique(np.concatenate((point, point + 1, [also])))
     at = at[(at >= 1) & (at <= m)]
+    if (gamma.means == gamma.predictions).all():
+        return at, np.zeros(len(at))
     # Lines of points below i begin with i = j + 1, those of points from i on, in the mirror, with i = j.
-    rising = lines(at / m, np.searchsorted(at, point + 1), mass, mean)
+    rising = hinges(at / m, np.searchsorted(at, point + 1), mass, mean)
     last = np.searchsorted(at, point, side="right") - 1
-    falling = lines(-((at[::-1] - 1) / m), len(at) - 1 - last, mass, -mean)[::-1]
+    falling = hinges(-((at[::-1] - 1) / m), len(at) - 1 - last, mass, -mean)[::-1]
     return at, rising + falling
 
 
-@kernel
-def _neighbours(v, m, soft):
-    """The point j of the grid below each v, and the share that is rounded up to j + 1."""
-    point, share = np.empty(v.shape[0], np.int64), np.zeros(v.shape[0])
-    for i in range(v.shape[0]):
-        product, lost = times(v[i], float(m))  # a share is small beside v m, and not to be lost
-        j = min(int(product), m)
-        nearest = int(product + 0.5)
-        if soft and nearest / m == v[i]:  # a float that is j/m, rounded, is that point of the grid
-            j = nearest
-        elif soft:
-            while j > 0 and (product - j) + lost < 0.0:
-                j -= 1
-            share[i] = min(max((product - j) + lost, 0.0), 1.0)
-        else:
-            # Hard bins [j/m, (j+1)/m) have edges as rounded to floats.
-            while j < m and v[i] >= (j + 1) / m:
-                j += 1
-            while v[i] < j / m:
-                j -= 1
-        point[i] = j
-    return point, share
+def _rounded(v: Floats, m: int, soft: bool) -> tuple[Ints, Floats]:
+    """The point j of the grid below each v, and the share of it that is rounded up to j + 1."""
+    if not soft:
+        return cells(v, m), np.zeros(len(v))
+    product, lost = products(v, float(m))  # a share is small beside v m, and not to be lost
+    nearest, point = np.rint(product), np.floor(product)
+    point -= (product - point) + lost < 0.0
+    share = np.clip((product - point) + lost, 0.0, 1.0)
+    here = nearest / m == v  # a float that is j/m, rounded, is that point of the grid
+    return np.where(here, nearest, point).astype(np.int64), np.where(here, 0.0, share)

@@ -5,30 +5,19 @@ task is a measure ν = Σ c_j δ(t_j). From one action to the next the payoff fa
 c_j (1 − t_j) if y = 1. So ∫ t dν ≤ 1 and ∫ (1 − t) dν ≤ 1, and its regret adds up over the kinks: it is ∫ R dν.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import fsum
 from typing import Literal
 
 import numpy as np
 
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import Floats, JointDistribution
-from onlinecal.core.validation import choice
+from onlinecal.core.sums import running
+from onlinecal.core.validation import choice, number
 from onlinecal.decisions.tasks import DecisionTask
-from onlinecal.measures.witnesses.base import (
-    SLACK,
-    WRONG,
-    About,
-    Witness,
-    lines,
-    masses,
-    number,
-    residuals,
-    running,
-    total,
-    vector,
-)
+from onlinecal.measures.witnesses.base import WRONG, About, Witness, hinges, vector
 
 Regret = Literal["swap", "external"]
 
@@ -70,43 +59,43 @@ class WorstTask(Witness):
         names = few.get(n := len(self.payoffs)) or tuple(f"action {j}" for j in range(1, n + 1))
         return DecisionTask(f"worst task ({self.regret} regret)", self.payoffs, names)
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+    def bound(self, gamma: JointDistribution) -> float:
         t, share = self._mixture()
         if not len(t):
-            return 0.0, math.inf
-        span = max(1.0, float(share @ t), float(share @ (1.0 - t))) * (1.0 + SLACK)
-        v, q, w = gamma.predictions, gamma.means, masses(gamma)
+            return 0.0
+        span = max(1.0, float(share @ t), float(share @ (1.0 - t)))
+        v, q, w = gamma.predictions, gamma.means, gamma.mass
         if self.regret == "swap":
             at = [(v <= x) & (x < q) | (q < x) & (x <= v) for x in t]
-            each = [total(w * np.where(there, np.abs(q - x), 0.0)) for there, x in zip(at, t, strict=True)]
-            return float(share @ each) * (1.0 - SLACK) / span, math.inf
-        gains = [w * (q - x) for x in t]
+            each = [fsum(w[there] * np.abs(q[there] - x)) for there, x in zip(at, t, strict=True)]
+            return float(share @ each) / span
         # Fixed action a is higher than the answers of levels below a kink up to the a-th. It is lower than those of
         # levels above a later kink. A level on a kink answers as the decision maker comes to regret.
-        pairs = list(zip(t, gains, strict=True))
-        up = [total(np.where(v < x, g, np.where(v == x, np.maximum(g, 0.0), 0.0))) for x, g in pairs]
-        down = [total(np.where(v > x, -g, np.where(v == x, np.maximum(-g, 0.0), 0.0))) for x, g in pairs]
-        size = float(share @ [total(np.abs(g)) for g in gains])
-        best = max(float(share[:a] @ up[:a] + share[a:] @ down[a:]) for a in range(len(t) + 1))
-        return (best - SLACK * size) / span, math.inf
+        gains = [w * (q - x) for x in t]
+        up = [fsum(g[v < x]) + max(fsum(g[v == x]), 0.0) for x, g in zip(t, gains, strict=True)]
+        down = [max(-fsum(g[v == x]), 0.0) - fsum(g[v > x]) for x, g in zip(t, gains, strict=True)]
+        return max(float(share[:a] @ up[:a] + share[a:] @ down[a:]) for a in range(len(t) + 1)) / span
 
     def _mixture(self) -> tuple[Floats, Floats]:
         """The kinks and their shares c_j, checked against each other."""
-        u = vector("payoffs", [u for low, high in self.payoffs for u in (low, high)])
-        t = vector("kinks", self.kinks)
+        u = vector("WorstTask.payoffs", [u for low, high in self.payoffs for u in (low, high)])
+        t = vector("WorstTask.kinks", self.kinks)
         if len(u) != 2 * (len(t) + 1):
-            raise InvalidData(f"{len(u) // 2} actions and {len(t)} kinks; expected one more action")
+            raise InvalidData(
+                f"WorstTask: {len(u) // 2} actions and {len(t)} kinks; expected one more action"
+            )
         if not ((u >= 0.0) & (u <= 1.0)).all():
-            raise InvalidData(f"payoffs = {self.payoffs!r}; expected payoffs in [0, 1]")
+            raise InvalidData(f"WorstTask: payoffs = {self.payoffs!r}; expected payoffs in [0, 1]")
         if not ((np.diff(t) >= 0.0).all() and (t >= 0.0).all() and (t <= 1.0).all()):
-            raise InvalidData(f"kinks = {self.kinks!r}; expected ascending numbers in [0, 1]")
+            raise InvalidData(f"WorstTask: kinks = {self.kinks!r}; expected ascending numbers in [0, 1]")
         fall, rise = -np.diff(u[::2]), np.diff(u[1::2])
         share = fall + rise
         wrong = (share < 0.0) | (np.abs(fall - share * t) > _TIE)
         if wrong.any():
             j = int(np.argmax(wrong))
             raise InvalidData(
-                f"at the kink {t[j]:g} actions {j} and {j + 1} pay unequally or in the wrong order; expected a tie"
+                f"WorstTask: at the kink {t[j]:g} actions {j} and {j + 1} pay unequally or in the wrong order; "
+                "expected a tie"
             )
         return t, share
 
@@ -140,17 +129,20 @@ class RegretBound(Witness):
     def about(self) -> About:
         return {choice("", "measure", self.measure, ("cdl", "v_cdl", "u_calibration")): {}}
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        height, slope = number("height", self.height), number("slope", self.slope)
-        measure = choice("", "measure", self.measure, ("cdl", "v_cdl", "u_calibration"))
-        t, regret, size = kink_regrets(gamma, measure)
+    def bound(self, gamma: JointDistribution) -> float:
+        height, slope = (
+            number("RegretBound", name, getattr(self, name), -1e9, 1e9) for name in ("height", "slope")
+        )
+        (measure,) = self.about
+        t, regret = kink_regrets(gamma, measure)
         curve = 2.0 * height * np.maximum(t, 1.0 - t) if measure == "v_cdl" else height + slope * (t - 0.5)
         excess = regret - curve
         i = int(np.argmax(excess))
         if excess[i] > WRONG:
-            raise InvalidData(f"the kink {t[i]:g} regrets {regret[i]!r}; expected at most {curve[i]!r}")
-        slack = max(float(excess[i]), 0.0) + 2.0 * SLACK * (size + abs(height) + abs(slope))
-        return -math.inf, 2.0 * (height + slack)
+            raise InvalidData(
+                f"RegretBound: the kink {t[i]:g} regrets {float(regret[i])!r}; expected at most {float(curve[i])!r}"
+            )
+        return 2.0 * (height + max(float(excess[i]), 0.0))
 
     def __str__(self) -> str:
         if self.measure == "v_cdl":
@@ -159,27 +151,25 @@ class RegretBound(Witness):
         return f"no kink t has more {kind} than {self.height:.6g} {self.slope:+.6g} (t − 1/2)"
 
 
-def kink_regrets(gamma: JointDistribution, measure: str) -> tuple[Floats, Floats, float]:
-    """Points t, with 0, 1/2 and 1, R(t), and its rounding error; between two points R is at most their line."""
-    v, q, w = gamma.predictions, gamma.means, masses(gamma)
+def kink_regrets(gamma: JointDistribution, measure: str) -> tuple[Floats, Floats]:
+    """Points t, with 0, 1/2 and 1, and R(t); between two points R is at most their line."""
+    v, q, w = gamma.predictions, gamma.means, gamma.mass
     if measure == "u_calibration":
         t = np.unique(np.concatenate((v, [0.0, 0.5, 1.0])))
         mass, gain = np.zeros(len(t)), np.zeros(len(t))
         at = np.searchsorted(t, v)
-        mass[at], gain[at] = w, residuals(gamma)
-        up, size = _fixed(t, mass, gain)
-        down, other = _fixed(-t[::-1], mass[::-1], -gain[::-1])
-        return t, np.maximum(np.maximum(up, down[::-1]), 0.0), size + other
+        mass[at], gain[at] = w, gamma.residuals
+        down = _fixed(-t[::-1], mass[::-1], -gain[::-1])[::-1]
+        return t, np.maximum(np.maximum(_fixed(t, mass, gain), down), 0.0)
     t = np.unique(np.concatenate((v, q, [0.0, 0.5, 1.0])))
     at = np.searchsorted(t, v)
-    down = lines(-t[::-1], len(t) - 1 - at, w, -q)[::-1]
-    return t, lines(t, at, w, q) + down, 2.0 * total(np.abs(residuals(gamma)))
+    return t, hinges(t, at, w, q) + hinges(-t[::-1], len(t) - 1 - at, w, -q)[::-1]
 
 
-def _fixed(t: Floats, mass: Floats, gain: Floats) -> tuple[Floats, float]:
-    """Σ over v < t of w (q − t), with v = t if that is more, at each t; and the sum of the absolute terms."""
+def _fixed(t: Floats, mass: Floats, gain: Floats) -> Floats:
+    """Σ over v < t of w (q − t), with v = t if that is more, at each t."""
     terms = np.zeros(2 * len(t))
     terms[2::2] = -running(mass)[:-1] * np.diff(t)
     terms[1::2] = gain
     sums = running(terms)
-    return np.maximum(sums[::2], sums[1::2]), total(np.abs(terms))
+    return np.maximum(sums[::2], sums[1::2])

@@ -3,30 +3,19 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import fsum
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onlinecal.core import validation
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution
-from onlinecal.core.validation import choice, integer
-from onlinecal.core.validation import vector as given_vector
+from onlinecal.core.sums import running
+from onlinecal.core.validation import choice, integer, number
 from onlinecal.core.words import number_of
-from onlinecal.measures.witnesses.base import (
-    SLACK,
-    UNIT,
-    WRONG,
-    About,
-    Witness,
-    masses,
-    number,
-    residuals,
-    running,
-    same_levels,
-    total,
-    vector,
-)
+from onlinecal.measures.witnesses.base import WRONG, About, Bracket, Witness, between, same_levels, vector
 
 Metric = Literal["identity", "logit"] | Callable[[Floats], ArrayLike]
 METRICS = ("identity", "logit")
@@ -40,12 +29,11 @@ _TINY = 1e-290
 
 @dataclass(frozen=True, eq=False)
 class ErrorWeights(Witness):
-    """Weights ω_i of the levels that attain the expected calibration error of an order, and the sum itself.
+    """Weights ω_i of the levels that attain the expected calibration error of an order.
 
     Below, Hölder: Σ r_i ω_i / ‖ω‖ with (Σ w_i |ω_i|^p')^(1/p'), 1/p + 1/p' = 1, for the norm (p = 1: the largest
-    |ω_i|). Above, the definition, with compensated sums. For p = ∞ shares of the weights take the place of w_i |ω_i|:
-    a mean of errors is no more than the largest. Masses below 1e-290, which are not normal numbers or nearly so, count
-    as 0 below and as 1e-290 above.
+    |ω_i|). Above, the definition. For p = ∞ masses do not count: a mean of errors is no more than the largest. Masses
+    below 1e-290, which are not normal numbers or nearly so, count as 0 below and as 1e-290 above.
 
     Attributes
     ----------
@@ -63,21 +51,18 @@ class ErrorWeights(Witness):
     def about(self) -> About:
         return {"ece": {"order": self.order}}
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        same_levels("predictions", self.predictions, gamma)
-        omega = vector("weights", self.weights, gamma.levels)
-        p = math.inf if self.order == math.inf else number("order", self.order, 1.0)
-        w, errors = masses(gamma), gamma.means - gamma.predictions
-        if p == math.inf:
-            return _largest(errors, omega)
-        r = np.where(w < _TINY, 0.0, residuals(gamma))
-        w = np.maximum(w, _TINY)
-        dual = math.inf if p == 1.0 else p / (p - 1.0)
-        norm = _norm(w, omega, dual)
-        size = float(np.abs(r) @ np.abs(omega))
-        lower = (total(r * omega) - SLACK * size) / (norm * (1.0 + 4.0 * SLACK)) if norm > 0.0 else 0.0
-        upper = _norm(w, errors, p)
-        return lower, upper * (1.0 + 4.0 * SLACK)
+    def bound(self, gamma: JointDistribution) -> Bracket:
+        same_levels("ErrorWeights.predictions", self.predictions, gamma)
+        omega = vector("ErrorWeights.weights", self.weights, gamma.levels)
+        p = number("ErrorWeights", "order", self.order, 1.0)
+        errors = gamma.means - gamma.predictions
+        w = gamma.mass if p < math.inf else np.ones(gamma.levels)
+        used, lower = np.maximum(w, _TINY), 0.0
+        if omega.any():
+            omega = omega / np.abs(omega).max()
+            dual = math.inf if p == 1.0 else 1.0 if p == math.inf else p / (p - 1.0)
+            lower = fsum(np.where(w < _TINY, 0.0, w) * errors * omega) / _norm(used, omega, dual)
+        return between(lower, _norm(used, errors, p))
 
     def __str__(self) -> str:
         over, under = int((self.weights > 0.0).sum()), int((self.weights < 0.0).sum())
@@ -88,24 +73,13 @@ class ErrorWeights(Witness):
         return text
 
 
-def _largest(errors: Floats, omega: Floats) -> tuple[float, float]:
-    """Bounds on the largest |error|: a mean of errors with the weights ω, and itself. Errors are within a unit."""
-    size, scale = np.abs(errors), float(np.abs(omega).max())
-    lower = 0.0
-    if scale > 0.0:
-        share = omega / scale
-        norm = total(np.abs(share))
-        lower = (total(share * errors) - SLACK * float(np.abs(share) @ size)) / (norm * (1.0 + 4.0 * SLACK))
-    return lower, float(size.max()) * (1.0 + 4.0 * SLACK)
-
-
 def _norm(w: Floats, x: Floats, p: float) -> float:
     """(Σ w_i |x_i|^p)^(1/p), scaled by the largest |x_i|: a high power of a small one would vanish."""
     size = np.abs(x)
     largest = float(size.max())
     if p == math.inf or largest == 0.0:
         return largest
-    return largest * total(w * (size / largest) ** p) ** (1.0 / p)
+    return largest * fsum(w * (size / largest) ** p) ** (1.0 / p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +87,7 @@ class LipschitzWeights(Witness):
     """Weights ω_i that attain a smooth calibration error: Σ r_i ω_i for |ω_i| ≤ 1 that are Lipschitz in v.
 
     Let |ω_{i+1} − ω_i| exceed d(v_i, v_{i+1}) by E in sum over the levels. Taking that away changes no weight by
-    more than E. So (Σ r_i ω_i − E Σ |r_i|) / (max |ω_i| + E) is proved, whatever rounding has done.
+    more than E. So (Σ r_i ω_i − E Σ |r_i|) / (max |ω_i| + E) is proved.
 
     Attributes
     ----------
@@ -136,24 +110,21 @@ class LipschitzWeights(Witness):
         both: dict[str, Mapping[str, Any]] = {"interval_ce": {}, "interval_ce_bracket": {}}
         return known | both if known == {"smooth_ce": {"metric": "identity"}} else known
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        same_levels("predictions", self.predictions, gamma)
-        omega = vector("weights", self.weights, gamma.levels)
+    def bound(self, gamma: JointDistribution) -> float:
+        same_levels("LipschitzWeights.predictions", self.predictions, gamma)
+        omega = vector("LipschitzWeights.weights", self.weights, gamma.levels)
         largest = float(np.abs(omega).max())
         if largest > 1.0 + WRONG:
-            raise InvalidData(f"the largest |weight| is {largest!r}; expected at most 1")
-        steps, apart = np.abs(np.diff(omega)), _apart(gamma, self.metric, self.slope)
-        excess = np.maximum(steps - apart, 0.0)
-        if len(excess) and excess.max() > WRONG:
+            raise InvalidData(f"LipschitzWeights: the largest |weight| is {largest!r}; expected at most 1")
+        excess = np.maximum(np.abs(np.diff(omega)) - _apart(gamma, self.metric, self.slope), 0.0)
+        if excess.max(initial=0.0) > WRONG:
             i = int(np.argmax(excess))
             raise InvalidData(
-                f"weights[{i}] and weights[{i + 1}] differ by {excess[i]:g} more than v; expected at most as much"
+                f"LipschitzWeights: weights[{i}] and weights[{i + 1}] differ by {excess[i]:g} more than v; "
+                "expected at most as much"
             )
-        r = residuals(gamma)
-        size = total(np.abs(r))
-        broken = total(excess) + SLACK * total(np.minimum(steps, apart))
-        found = total(omega * r) - (broken + SLACK * largest) * size
-        return found / (max(1.0, largest + broken) * (1.0 + SLACK)), math.inf
+        r, broken = gamma.residuals, fsum(excess)
+        return (fsum(r * omega) - broken * fsum(np.abs(r))) / max(1.0, largest + broken)
 
     def __str__(self) -> str:
         low, high = int(np.argmin(self.weights)), int(np.argmax(self.weights))
@@ -190,14 +161,11 @@ class CancelledResiduals(Witness):
     def about(self) -> About:
         return _about(self.metric, self.slope)
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        left = vector("left", self.left, gamma.levels - 1)
-        apart = _apart(gamma, self.metric, self.slope)
-        r = residuals(gamma)
-        prefix = running(r)
-        kept = total(np.abs(np.diff(left, prepend=0.0, append=prefix[-1])))
-        carried = total(np.abs(prefix[:-1] - left) * apart)
-        return -math.inf, kept + carried + SLACK * (kept + carried + total(np.abs(r)) * (1.0 + total(apart)))
+    def bound(self, gamma: JointDistribution) -> float:
+        left = vector("CancelledResiduals.left", self.left, gamma.levels - 1)
+        prefix = running(gamma.residuals)
+        kept = fsum(np.abs(np.diff(left, prepend=0.0, append=prefix[-1])))
+        return kept + fsum(np.abs(prefix[:-1] - left) * _apart(gamma, self.metric, self.slope))
 
     def __str__(self) -> str:
         left = np.concatenate(([0.0], self.left))
@@ -255,7 +223,7 @@ def steps_of(metric: Metric, v: Floats) -> Floats:
 
 def _steps_given(metric: Any, v: Floats) -> Floats:
     with np.errstate(divide="ignore"):
-        h = given_vector("metric(v)", metric(v), InvalidParameter)
+        h = validation.vector("metric(v)", metric(v), InvalidParameter)
     if h.shape != v.shape:
         raise InvalidParameter(f"metric(v) has shape {h.shape}; expected a number per prediction, {v.shape}")
     with np.errstate(invalid="ignore"):
@@ -287,12 +255,11 @@ class Interval(Witness):
         step = ("step_ce",) if self.lower == 0.0 or self.lower > self.upper else ()
         return {name: {} for name in ("cutoff_ce", *step)}
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+    def bound(self, gamma: JointDistribution) -> float:
         if self.sign not in (1, -1):
-            raise InvalidData(f"sign = {self.sign!r}; expected 1 or -1")
+            raise InvalidData(f"Interval: sign = {self.sign!r}; expected 1 or -1")
         v = gamma.predictions
-        r = residuals(gamma)[(v >= self.lower) & (v <= self.upper)]
-        return self.sign * total(r) - SLACK * total(np.abs(r)), math.inf
+        return self.sign * fsum(gamma.residuals[(v >= self.lower) & (v <= self.upper)])
 
     def __str__(self) -> str:
         if self.lower > self.upper:
@@ -322,18 +289,19 @@ class PrefixSums(Witness):
     def about(self) -> About:
         return {choice("", "measure", self.measure, ("cutoff_ce", "step_ce")): {}}
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        lower, upper = number("lower", self.lower), number("upper", self.upper)
-        r = residuals(gamma)
-        prefix = running(r)
-        outside = max(lower - min(float(prefix.min()), 0.0), max(float(prefix.max()), 0.0) - upper, 0.0)
-        if outside > WRONG:
+    def bound(self, gamma: JointDistribution) -> float:
+        lower, upper = (
+            number("PrefixSums", name, getattr(self, name), -10.0, 10.0) for name in ("lower", "upper")
+        )
+        prefix = running(gamma.residuals)
+        low, high = min(float(prefix.min()), 0.0), max(float(prefix.max()), 0.0)
+        if max(lower - low, high - upper) > WRONG:
             raise InvalidData(
-                f"a sum of residuals is {outside!r} outside of [{lower!r}, {upper!r}]; expected all within"
+                f"PrefixSums: residuals sum to something from {low!r} to {high!r}; "
+                f"expected all within [{lower!r}, {upper!r}]"
             )
-        outside += SLACK * total(np.abs(r))
-        thresholds = choice("", "measure", self.measure, ("cutoff_ce", "step_ce")) == "step_ce"
-        return -math.inf, max(-lower, upper) + outside if thresholds else upper - lower + 2.0 * outside
+        low, high = min(low, lower), max(high, upper)
+        return max(-low, high) if "step_ce" in self.about else high - low
 
     def __str__(self) -> str:
         so = (
@@ -359,19 +327,11 @@ class Moment(Witness):
     def about(self) -> About:
         return {"low_degree_ce": {"degree": self.degree}}
 
-    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        degree = integer("", "degree", self.degree, 0, 1000)
-        order = integer("", "order", self.order, 0, degree)
-        r = residuals(gamma)
-        slack = (SLACK + degree * UNIT) * total(np.abs(r))
-        lower, upper, power = 0.0, 0.0, np.ones(gamma.levels)
-        for j in range(degree + 1):
-            moment = abs(total(r * power))
-            upper = max(upper, moment)
-            if j == order:
-                lower = moment
-            power = power * gamma.predictions
-        return lower - slack, upper + slack
+    def bound(self, gamma: JointDistribution) -> Bracket:
+        degree = integer("Moment", "degree", self.degree, 0, 1000)
+        order = integer("Moment", "order", self.order, 0, degree)
+        moments = [abs(fsum(gamma.residuals * gamma.predictions**j)) for j in range(degree + 1)]
+        return Bracket(moments[order], max(moments))
 
     def __str__(self) -> str:
         return f"the moment of order {self.order} of the residual, E[(y − v) v^{self.order}]"
