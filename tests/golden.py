@@ -105,7 +105,7 @@ def gammas():
 def measured(record):
     """A measure of each Γ: both ends of a bracket, and where it can be made coarser, that too."""
     calls = [record.bind(**record.example)]
-    if record.modulus is not None or record.fallback is not None:
+    if record.fallback is not None:
         calls.append(record.bind(**record.example, max_levels=8))
     found = [call(gamma) for call in calls for gamma in gammas()]
     return [

@@ -22,7 +22,7 @@ from onlinecal.logs.reference import Reference
 from onlinecal.logs.resampling import Resample, replicates, value_of
 from onlinecal.logs.table import Evaluation, Row, Value
 from onlinecal.measures import EVERYTHING, with_all
-from onlinecal.measures.base import ends, require_modulus
+from onlinecal.measures.base import ends
 from onlinecal.study.panel import each_measure, listed, named_measure
 
 #: draws of either kind: each is kept, and a million tells a quantile to more digits than an interval has
@@ -169,8 +169,8 @@ def evaluate(
         mean = share = limit = None
         record, value, interval = one.record, values[i], Interval(None, "") if made is None else made[i]
         if times:
-            # Values at groups of levels are near those at all levels only where the measure has a modulus.
-            mean = None if against.grouped and not _may_move(one) else float(uppers[:, i].mean())
+            # Values at groups of levels are near those at all levels only where the measure is continuous.
+            mean = None if against.grouped and record.continuous == "no" else float(uppers[:, i].mean())
             share = (1 + int((uppers[:, i] >= compared[i] - _TIE).sum())) / (1 + times)
             if record.tail is not None and not against.resample.clusters:
                 limit = p_large_n(record.tail, one.ends[0], gamma, np.add(*against.resample.squares))
@@ -183,12 +183,3 @@ def evaluate(
         legend = f"intervals: {100.0 * level:.4g} % each, {for_} ({made_by}){own}"
     grouped = (against.gamma.levels, against.moved) if times and against.grouped else None
     return Evaluation(gamma, tuple(rows), legend, grouped, None if samples is None else resample)
-
-
-def _may_move(one: Measurement) -> bool:
-    """Whether something is proved of a measure when predictions move."""
-    try:
-        require_modulus(one.record, one.options, "moved predictions")
-    except InvalidParameter:
-        return False
-    return True

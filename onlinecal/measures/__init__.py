@@ -23,7 +23,7 @@ from onlinecal.measures import (
     surrogate,
     witnesses,
 )
-from onlinecal.measures.base import Bracket, Explanation, Measure, Modulus, Witness
+from onlinecal.measures.base import Bracket, Explanation, Measure, Witness
 from onlinecal.measures.binned import binned_ece, binned_ece_width, ece
 from onlinecal.measures.binned_orders import binned_ce, soft_binned_ece
 from onlinecal.measures.cutoff import cutoff_ce, low_degree_ce, step_ce, weighted_ce
@@ -133,7 +133,7 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
 
 
 __all__ = [
-    "MEASURES", "Bracket", "Explanation", "Measure", "Modulus", "Witness", "atb", "binned_ce",
+    "MEASURES", "Bracket", "Explanation", "Measure", "Witness", "atb", "binned_ce",
     "binned_ece", "binned_ece_width", "bregman", "brier", "brier_decomposition", "cdl",
     "cfdl", "cutoff_ce", "distance_in_metric", "distance_lower", "distance_upper",
     "earthmover_distance", "ece", "explain", "interval_ce", "interval_ce_bracket", "kernel_ce", "log_loss",

@@ -1,4 +1,4 @@
-"""A measure: its record in the catalogue, its use on any Γ, and how far its value moves with Γ.
+"""A measure: its record in the catalogue, its use on any Γ, and how far its value on samples is from the truth.
 
 Let Γ̂ be n independent draws from Γ, and D = Γ̂ − Γ the change of mass of each prediction and outcome. A measure states
 sublinear functions L_j of D, and bounds of its value on Γ where L_j(D) ≤ c_j for all j. The law of D, from resampling
@@ -17,10 +17,9 @@ import numpy as np
 from onlinecal.core.arrays import Ints
 from onlinecal.core.errors import InvalidParameter, MissingParameter, UnknownParameter
 from onlinecal.core.joint import Floats, JointDistribution
-from onlinecal.core.validation import integer, number
 from onlinecal.measures.witnesses.base import Bracket, Explanation, Witness, ends
 
-__all__ = ["Between", "Bracket", "Explanation", "Measure", "Modulus", "Sampling", "Witness", "ends"]
+__all__ = ["Between", "Bracket", "Explanation", "Measure", "Sampling", "Witness", "ends"]
 
 Ends = tuple[float, float]
 GAFFKE = "quantiles of means with random weights and one more sample of an extreme loss (Gaffke 2005)"
@@ -114,48 +113,6 @@ def halving(samples: float) -> Ints:
 
 
 @dataclass(frozen=True)
-class Modulus:
-    """The largest change of a measure when predictions move by δ on average, whatever their outcomes.
-
-    Attributes
-    ----------
-    formula, source : str
-        In δ and the options; the theorem, or the reason.
-    bound : callable
-        `bound(moved, **options) -> float`: the formula at δ = `moved`, in which it does not decrease.
-    """
-
-    formula: str
-    source: str
-    bound: Callable[..., float]
-
-    def __call__(self, moved: float, **options: Any) -> float:
-        return self.bound(moved, **options)
-
-
-#: id of a measure's function, which is one of a module and lives as long → its form for many Γ
-_MANY: dict[int, Callable[..., Floats | None]] = {}
-
-
-def for_many(function: Callable[..., Any]) -> Callable[[Callable[..., Floats | None]], Any]:
-    """Makes a function of level sets and the options the form of a measure for many Γ: a decorator.
-
-    It gives the values of all Γ of `LevelSets`, equal to those of the measure to the last bit. It gives None where
-    these options have no such form.
-    """
-
-    def made(many: Callable[..., Floats | None]) -> Callable[..., Floats | None]:
-        _MANY[id(function)] = many
-        return many
-
-    return made
-
-
-def linear(slope: float, source: str) -> Modulus:
-    return Modulus("δ" if slope == 1.0 else f"{slope:g}δ", source, lambda moved, **options: slope * moved)
-
-
-@dataclass(frozen=True)
 class Measure:
     """One row of the catalogue: the function and what is known about it.
 
@@ -182,10 +139,11 @@ class Measure:
     example : mapping
         Options that must be given.
     limit, fallback : callable, optional
-        `limit(**options) -> int`: the number of levels up to which the function goes by itself. Above, or above a limit
-        given, `fallback(gamma, most, **options) -> Bracket`.
-    modulus : Modulus, optional
-        The largest change of the value when predictions move by δ on average.
+        `limit(**options) -> int`: the number of levels up to which the function goes by itself. Above,
+        `fallback(gamma, **options) -> Bracket`.
+    many : callable, optional
+        Its form for many Γ: of `LevelSets` and the options the values of all, equal to the last bit. It gives None
+        where these options have no such form.
     sampling : Sampling or Between, optional
         The distance of the value on a sample from that of its population.
     tail : callable, optional
@@ -220,7 +178,7 @@ class Measure:
     example: Mapping[str, Any] = field(default_factory=dict)
     limit: Callable[..., int] | None = None
     fallback: Callable[..., Bracket] | None = None
-    modulus: Modulus | None = None
+    many: Callable[..., Floats | None] | None = None
     sampling: Sampling | Between | None = None
     tail: Callable[[float], float] | None = None
     of_rounds: bool = False
@@ -232,11 +190,6 @@ class Measure:
     def name(self) -> str:
         """The name in scenarios, tables and curves."""
         return self.function.__name__
-
-    @property
-    def many(self) -> Callable[..., Floats | None] | None:
-        """The form of its function for many Γ (see `for_many`); None for none."""
-        return _MANY.get(id(self.function))
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -254,36 +207,22 @@ class Measure:
         return self.accuracy or "exact"
 
     def bind(self, **options: Any) -> Callable[[JointDistribution], Any]:
-        """The measure with its options fixed, for Γ with any number of levels.
-
-        Every measure takes `max_levels` here. Above it (default: its `limit`) the result is a `Bracket`. It comes
-        from the `fallback`; or predictions move to a grid of `max_levels` points, and the `modulus` widens the
-        value. `distance_upper` has its own.
-        """
-        own = "max_levels" in self.options and self.fallback is None
-        most = self._checked(options, not own)
-        if most is None and self.limit is None:
-            return partial(self.function, **options) if options else self.function
-        if most is not None and self.fallback is None:
-            require_modulus(self, options, "max_levels")
-        return partial(self._limited, most, options)
+        """The measure with its options fixed, for Γ with any number of levels: above its `limit`, its `fallback`."""
+        self._check(options)
+        if self.limit is not None:
+            self.limit(**options)  # refuses options out of range
+            return partial(self._limited, options)
+        return partial(self.function, **options) if options else self.function
 
     def may_bracket(self, options: Mapping[str, Any], levels: int | None = None) -> bool:
         """Whether the measure as bound by `bind` can give a `Bracket` on Γ of this number of levels, or of any."""
-        if self.bracket:
-            return True
-        most = options.get("max_levels")
-        if most is None:
-            if self.limit is None:
-                return False
-            most = self.limit(**options)
-        return levels is None or levels > most
+        return self.bracket or (self.limit is not None and (levels is None or levels > self.limit(**options)))
 
     def explain(self, gamma: JointDistribution, **options: Any) -> Explanation:
         """The value with its witnesses; see `onlinecal.measures.explain`."""
         if self.witness is None:
             raise InvalidParameter(f"measure {self.name!r} has no witness; expected one that is no plain sum")
-        self._checked(options, False)
+        self._check(options)
         value = self.function(gamma, **options)
         finders = [find for find in (self.witness, self.counterpart) if find is not None]
         witnesses = tuple(find(gamma, **options) for find in finders)
@@ -295,20 +234,14 @@ class Measure:
         """The largest error of the value, apart from rounding."""
         return self.within(gamma, **options) if self.within is not None else 0.0
 
-    def _limited(self, most: int | None, options: Mapping[str, Any], gamma: JointDistribution) -> Any:
-        if most is None:
-            assert self.limit is not None
-            most = self.limit(**options)
-        if gamma.levels <= most:
-            own = {"max_levels": most} if "max_levels" in self.options else {}
-            return self.function(gamma, **options, **own)
-        if self.fallback is not None:
-            return self.fallback(gamma, most, **options)
-        return bracket_of_moved(self, *gamma.round(most - 1), options)
+    def _limited(self, options: Mapping[str, Any], gamma: JointDistribution) -> Any:
+        assert self.limit is not None
+        assert self.fallback is not None
+        exact = gamma.levels <= self.limit(**options)
+        return self.function(gamma, **options) if exact else self.fallback(gamma, **options)
 
-    def _checked(self, options: dict[str, Any], limited: bool) -> int | None:
-        """Refuse options that the measure does not have; take `max_levels` out of them, where it is not its own."""
-        most = options.pop("max_levels", None) if limited else None
+    def _check(self, options: Mapping[str, Any]) -> None:
+        """Refuse options that the measure does not have, or lacks."""
         known = self.options
         for key in options:
             if key not in known:
@@ -319,7 +252,6 @@ class Measure:
             such = ", ".join(f"{key} = {value!r}" for key, value in {**self.example, **options}.items())
             table = f'{{ name = "{self.name}", {such} }}'
             raise MissingParameter(f"measure {self.name!r} needs the {said}; expected such as {table}")
-        return None if most is None else integer(self.name, "max_levels", most, 2)
 
 
 def row(function: Callable[..., Any], facts: str, **more: Any) -> Measure:
@@ -327,26 +259,3 @@ def row(function: Callable[..., Any], facts: str, **more: Any) -> Measure:
     names = ("symbol", "source", "complexity", "continuous", "complete", "sound")
     said: dict[str, Any] = dict(zip(names, facts.split(" | "), strict=True))
     return Measure(function, **said, **more)
-
-
-def require_modulus(measure: Measure, options: Mapping[str, Any], moves: str) -> Modulus:
-    """The modulus of a measure with these options; refuses where nothing is proved about `moves`."""
-    if measure.modulus is None:
-        raise InvalidParameter(
-            f"measure {measure.name!r} with {moves}: nothing is proved about its value when predictions are moved; "
-            f"expected to evaluate it on all predictions, or a measure with a modulus, such as 'smooth_ce'"
-        )
-    measure.modulus(0.0, **options)  # refuses options for which nothing is proved
-    return measure.modulus
-
-
-def bracket_of_moved(
-    measure: Measure, gamma: JointDistribution, moved: float, options: Mapping[str, Any]
-) -> Bracket:
-    """value(Γ') ± (ω(δ) + the error of the value + rounding), cut to the measure's range; a bracket is widened."""
-    moved = number("bracket_of_moved", "moved", moved, 0.0, 1.0)
-    modulus = require_modulus(measure, options, "moved predictions")
-    low, high = ends(measure.function(gamma, **options))
-    # Distances and values have some 1e-16 of rounding in each level's share, at worst all of one sign.
-    wider = modulus(moved, **options) + measure.error(gamma, **options) + 1e-12 + 4e-16 * gamma.levels
-    return Bracket(max(low - wider, measure.least), min(high + wider, measure.largest))

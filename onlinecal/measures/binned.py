@@ -11,7 +11,7 @@ from onlinecal.core.arrays import cell
 from onlinecal.core.joint import CHUNK, Floats, JointDistribution, of_gamma
 from onlinecal.core.levels import LevelSets
 from onlinecal.core.validation import choice, integer, number
-from onlinecal.measures.base import Change, Ints, Sampling, each_level, for_many, row, seminorm
+from onlinecal.measures.base import Change, Ints, Sampling, each_level, row, seminorm
 from onlinecal.measures.witnesses.bins import Bins
 from onlinecal.measures.witnesses.weights import ErrorWeights
 
@@ -143,7 +143,6 @@ def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
     return largest * float((gamma.mass * (errors / largest) ** order).sum()) ** (1.0 / order)
 
 
-@for_many(ece)
 def _eces(sets: LevelSets, *, order: float = 1.0) -> Floats | None:
     return sets.sums(np.abs(sets.residuals)) if order == 1.0 else None
 
@@ -239,13 +238,11 @@ def _in_bins(measure: str, gamma: JointDistribution, bins: Any, strategy: Any) -
     return _sums(number, gamma.predictions, gamma.mass, gamma.residuals, m if by == "width" else 0)
 
 
-@for_many(binned_ece)
 def _binned_eces(sets: LevelSets, *, bins: int = 10, strategy: Any = "width") -> Floats:
     gaps, _ = _in_bins_each(sets, bins, strategy)
     return gaps
 
 
-@for_many(binned_ece_width)
 def _binned_widths(sets: LevelSets, *, bins: int = 10, strategy: Any = "width") -> Floats:
     gaps, widths = _in_bins_each(sets, bins, strategy)
     return gaps + widths
@@ -289,6 +286,7 @@ MEASURES = (
     row(
         ece,
         "ECE_p | FV98; BGHN23 §4.3 | O(k) | no | yes | yes",
+        many=_eces,
         witness=ece_witness,
         # GH25 Theorem 4.3: at a kink t a level loses at most |r_i|, and the kinks of a task weigh at most 2. Also for
         # other orders: ECE_1 ≤ ECE_p.
@@ -305,6 +303,7 @@ MEASURES = (
     row(
         binned_ece,
         "binnedECE | NCH15; BGHN23 §2.3 | O(k) | no | yes | no",
+        many=_binned_eces,
         witness=bins_witness,
         # Of quantiles, the bins are those of the sample.
         sampling=seminorm(bin_norm, cells=bin_cells, instead=_FEWER, means=bin_means),
@@ -312,6 +311,7 @@ MEASURES = (
     row(
         binned_ece_width,
         "binnedECE + width | BGHN23 eq. (5) | O(k) | no | no | yes",
+        many=_binned_widths,
         witness=partial(bins_witness, measure="binned_ece_width"),
         largest=2.0,
         # Swaps see the bin. The ECE of the beliefs b_j is Σ_j |Σ_{I_j} (r_i + w_i (v_i − b_j))|, at most this, and

@@ -9,7 +9,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number, positive, vector
-from onlinecal.measures.base import Change, Ints, Modulus, Sampling, row
+from onlinecal.measures.base import Change, Ints, Sampling, row
 from onlinecal.measures.binned import MAX_BINS, bins_of_levels, weighted_norm_of
 
 Counted = int | Sequence[float] | None
@@ -225,14 +225,6 @@ def _soft_errors(change: Change, *, bins: int = 15, temperature: float = 0.01, o
     return _apart(mass[held], errors, new, (residual[held] + moved[:, held]) / new, order)
 
 
-def _soft_modulus(moved: float, *, bins: int = 15, temperature: float = 0.01, order: float = 2.0) -> float:
-    p = number("soft_binned_ece", "order", order, 1.0)
-    width = positive("soft_binned_ece: temperature", temperature, "a positive finite number")
-    if p == math.inf:
-        raise InvalidParameter("soft_binned_ece: moved predictions with order = inf; expected a finite order")
-    return float(min(1.0, ((p + (2.0 * p - 1.0) / width) * moved) ** (1.0 / p)))
-
-
 def _soft_cells(gamma: JointDistribution, *, bins: int = 15, **options: object) -> Ints:
     """Levels with the same nearest bin count together."""
     number = np.minimum((gamma.predictions * bins).astype(np.int64), bins - 1)
@@ -269,12 +261,6 @@ MEASURES = (
             cells=_soft_cells,
             share=lambda **options: 0.0,
             instead="binned_ece, or fewer bins",
-        ),
-        # Σ_j |u_j'| = (2/T) E|c − E c| ≤ 1/T for the law u_1, …, u_m of the middles c. So the sums R_j of the
-        # residuals move by (1 + 1/T) δ in all and the masses W_j by δ/T. |R|^p W^{1−p} has slopes of at most p and
-        # p − 1 in them.
-        modulus=Modulus(
-            "((p + (2p − 1)/T) δ)^(1/p)", "Σ|u_j'| ≤ 1/T for the shares, and |R_j| ≤ W_j", _soft_modulus
         ),
     ),
 )

@@ -13,7 +13,7 @@ from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import as_float, integer, is_number, vector
-from onlinecal.measures.base import Change, Modulus, Sampling, row, seminorm
+from onlinecal.measures.base import Change, Sampling, row, seminorm
 from onlinecal.measures.witnesses.weights import EMPTY, Interval, Moment, PrefixSums
 
 # Where the series are 1 to the last digit, and summed over few terms elsewhere.
@@ -255,12 +255,6 @@ def _weighted(change: Change, *, weights: Weights = None) -> Floats:
     return np.asarray(np.abs(change.residuals @ np.stack(means, axis=1)).max(axis=1)[:, None])
 
 
-def _bias_modulus(moved: float, *, weights: Weights = None) -> float:
-    if weights is not None:
-        raise InvalidParameter("weighted_ce: moved predictions with weights; expected weights = None")
-    return moved
-
-
 _PREFIX = math.sqrt(0.5 * math.pi)
 
 
@@ -294,7 +288,6 @@ MEASURES = (
         weighted_ce,
         "wCE_ω | GKSZ22 | O(k) | as ω | yes | no",
         largest=math.inf,
-        modulus=Modulus("δ where ω = 1", "|E[y − v] − E[y − v']| ≤ E|v − v'|", _bias_modulus),
         sampling=Sampling(
             _weighted,
             "the triangle inequality: |μ(Γ̂) − μ(Γ)| ≤ μ(Γ̂ − Γ)",
@@ -307,6 +300,5 @@ MEASURES = (
         "CE_d | GKSZ22 | O(k d) | yes | yes | no",
         sampling=seminorm(moment_norm, means=lambda samples, degree=2: np.array([math.sqrt(degree + 1.0)])),
         witness=largest_moment,
-        modulus=Modulus("(d + 1) δ", "|d/dv (y − v) v^j| ≤ j + 1", lambda δ, degree=2: (degree + 1.0) * δ),
     ),
 )

@@ -23,7 +23,7 @@ from onlinecal.measures._kinks import (
     task_errors,
     upper_hull,
 )
-from onlinecal.measures.base import Sampling, each_level, for_many, row
+from onlinecal.measures.base import Sampling, each_level, row
 from onlinecal.measures.witnesses.tasks import RegretBound, WorstTask, kink_regrets
 
 
@@ -135,7 +135,6 @@ def _twice(touch: Any, weight: float) -> float:
     return min(2.0 * (share * r1 + (1.0 - share) * r2) / weight, 1.0)
 
 
-@for_many(cdl)
 def cdls(sets: LevelSets) -> Floats:
     share, r1, r2 = _touches(sets.predictions, sets.counts, sets.means, sets.starts)
     return np.minimum(2.0 * (share * r1 + (1.0 - share) * r2) / sets.weights, 1.0)
@@ -264,6 +263,7 @@ MEASURES = (
     row(
         cdl,
         "CDL | HW24; GH25 §4 | O(k log k) | no | yes | yes",
+        many=cdls,
         decisions="swap regret of every task",
         witness=worst_decision_task,
         sampling=Sampling(partial(kink_errors, SWAPS), _SUPREMUM, cells=each_level, instead="scdl"),

@@ -292,15 +292,14 @@ def _bracket_counterpart(
     return smooth_ce_witness(gamma)
 
 
-def best_partition(gamma: JointDistribution, width: str, max_levels: int | None) -> tuple[float, Ints]:
+def best_partition(gamma: JointDistribution, width: Width, max_levels: int | None) -> tuple[float, Ints]:
     """Value and first levels of the groups."""
     _check_levels(gamma, width, max_levels)
     return _program(gamma, width, np.arange(gamma.levels + 1))
 
 
-def _check_levels(gamma: JointDistribution, width: str, max_levels: int | None) -> None:
-    choice("", "width", width, ("mean", "max"))
-    most = count("max_levels", MOST[width] if max_levels is None else max_levels)
+def _check_levels(gamma: JointDistribution, width: Width, max_levels: int | None) -> None:
+    most = _limit(width=width, max_levels=max_levels)
     if gamma.levels > most:
         raise InvalidParameter(
             f"Γ has {gamma.levels} levels, more than max_levels = {most}: the exact value takes long; "
@@ -365,13 +364,15 @@ def _costs(before, prefix, mass, v):
     return cost
 
 
-def _limit(*, width: Width = "mean") -> int:
+def _limit(*, width: Width = "mean", max_levels: int | None = None) -> int:
     choice("", "width", width, ("mean", "max"))
-    return MOST[width]
+    return count("max_levels", MOST[width] if max_levels is None else max_levels)
 
 
-def _bracketed(gamma: JointDistribution, most: int, *, width: Width = "mean") -> Bracket:
-    return interval_ce_bracket(gamma, width=width, blocks=min(most, 2000))
+def _bracketed(gamma: JointDistribution, *, width: Width = "mean", max_levels: int | None = None) -> Bracket:
+    return interval_ce_bracket(
+        gamma, width=width, blocks=min(_limit(width=width, max_levels=max_levels), 2000)
+    )
 
 
 _BETWEEN = Between("distance_lower", "surrogate_interval_ce", "dCE_low ≤ dCE_up ≤ intCE ≤ SintCE: BGHN23 §6")

@@ -8,7 +8,7 @@ import numpy as np
 from onlinecal.core._compile import kernel as compiled
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, positive
-from onlinecal.measures.base import Change, Ends, Known, Modulus, Sampling, linear, row, seminorm
+from onlinecal.measures.base import Change, Ends, Known, Sampling, row, seminorm
 from onlinecal.measures.witnesses.kernels import MOST_DEGREE, Kernel, KernelWeights
 
 # exp(−1000/2) is still a normal double; a narrower Gaussian goes through the sum over pairs.
@@ -174,12 +174,6 @@ def _gaussian(v: Floats, r: Floats, scale: float) -> float:
     return float(np.linalg.norm(_gaussian_moments(v, r, scale, _terms(widest))))
 
 
-def _modulus(moved: float, *, kernel: Kernel = "laplace", scale: float = 1.0, degree: int = 2) -> float:
-    if kernel == "polynomial":
-        return moved * (1.0 + math.sqrt(degree * (degree + 1.0)))
-    return moved + math.sqrt(2.0 * moved / scale if kernel == "laplace" else 2.0 * (moved / scale) ** 2)
-
-
 def _narrow_error(gamma: JointDistribution, **options: Any) -> float:
     """The error of a narrow Gaussian, by the sum over pairs: 1e-15 in the square."""
     size = 1.0 / options.get("scale", 1.0)  # no power: it would raise where a product is infinite
@@ -238,13 +232,6 @@ MEASURES = (
         within=_narrow_error,
         # E‖ρ̂ − ρ‖² = (E[(y − v)²] − ‖ρ‖²)/n.
         sampling=seminorm(kernel_norm, means=lambda samples, **options: np.array([1.0])),
-        # The norm of the mean embedding changes by at most E|v − v'| + E‖φ(v) − φ(v')‖.
-        modulus=Modulus(
-            "δ + √(2δ/scale); Gaussian: δ + √2 δ/scale; polynomial: δ + √(d² + d) δ",
-            "BGHN23 Lemma 8.8: ‖φ(v) − φ(v')‖² = 2 − 2 K(v, v') ≤ 2 |v − v'|/scale; Gaussian: 2 ((v − v')/scale)²; "
-            "polynomial: ‖φ'(v)‖² ≤ d (d + 1)",
-            _modulus,
-        ),
     ),
     row(
         atb,
@@ -253,6 +240,5 @@ MEASURES = (
         sampling=Sampling(
             _root, "the triangle inequality for √ATB", limits=_limits, means=lambda samples: np.array([1.0])
         ),
-        modulus=linear(4.0, "(y − v)(y' − v')(1 − |v − v'|) is 2-Lipschitz in v and in v'"),
     ),
 )

@@ -12,7 +12,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.levels import LevelSets
 from onlinecal.core.validation import choice, vector
-from onlinecal.measures.base import GAFFKE, Change, Ends, Known, Sampling, for_many, linear, row
+from onlinecal.measures.base import GAFFKE, Change, Ends, Known, Sampling, row
 
 Losses = Callable[[JointDistribution], tuple[Floats, Floats, float]]
 Phi = Literal["log", "quadratic"] | tuple[Callable[[Floats], ArrayLike], Callable[[Floats], ArrayLike]]
@@ -44,7 +44,6 @@ def brier(gamma: JointDistribution) -> float:
     return float((gamma.mass * ((q - gamma.predictions) ** 2 + q * (1.0 - q))).sum())
 
 
-@for_many(brier)
 def _briers(sets: LevelSets) -> Floats:
     q = sets.means
     return sets.sums(sets.mass * ((q - sets.predictions) ** 2 + q * (1.0 - q)))
@@ -185,7 +184,6 @@ def _log_loss(v, w, q):
     return total
 
 
-@for_many(log_loss)
 def _log_losses_each(sets: LevelSets) -> Floats:
     return np.asarray(_log_loss_each(sets.predictions, sets.mass, sets.means, sets.starts))
 
@@ -251,7 +249,7 @@ MEASURES = (
     row(
         brier,
         "Brier | Bri50; Mur73 | O(k) | yes | no | yes",
-        modulus=linear(2.0, "|(y − v)² − (y − v')²| ≤ 2 |v − v'|"),
+        many=_briers,
         # √n E|mean − E| ≤ half of the range.
         sampling=_mean_of(
             lambda gamma: (gamma.predictions**2, (1.0 - gamma.predictions) ** 2, 1.0),
@@ -265,6 +263,7 @@ MEASURES = (
     row(
         log_loss,
         "NLL | Goo52 | O(k) | yes | no | yes",
+        many=_log_losses_each,
         sampling=_mean_of(
             _log_losses,
             source=f"{GAFFKE}, for a population with forecasts no nearer to 0 and 1 than those given",

@@ -1,55 +1,51 @@
 """Smooth calibration error: exact, in O(k log k), with the Lipschitz weights that attain it."""
 
+import heapq
 from functools import partial
 
 import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import locked
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.levels import LevelSets
-from onlinecal.measures.base import Modulus, for_many, linear, row, seminorm
+from onlinecal.measures.base import row, seminorm
 from onlinecal.measures.witnesses.weights import CancelledResiduals, LipschitzWeights, Metric, distances
 
 
 @kernel
 def isotonic_duals(v, rows) -> Floats:
-    """smCE in the identity metric, for each row of residuals.
-
-    The level set {g > s} of the optimal g starts at the last maximum of Σ_{j≥i} d_j sign(P_j − s). With Q_s the queue
-    at the end of that walk, fed where P > s and drained where P < s, smCE = Σ d_i |P_i| + ∫ (1 − Q_s) ds over s from 0
-    to P_k.
-    """
-    out, at, mass = np.empty(rows.shape[0]), np.empty(len(v)), np.empty(len(v))
+    """smCE in the identity metric, for each row of residuals."""
+    out = np.empty(rows.shape[0])
     for b in range(rows.shape[0]):
-        out[b] = _isotonic_dual(v, rows[b], at, mass)
+        out[b] = _isotonic_dual(v, rows[b])
     return out
 
 
 @kernel
 def _isotonic_duals_each(v, r, starts):
     """The same for each of several Γ."""
-    out, at, mass = np.empty(len(starts) - 1), np.empty(len(v)), np.empty(len(v))
+    out = np.empty(len(starts) - 1)
     for b in range(len(out)):
         i, j = starts[b], starts[b + 1]
-        out[b] = _isotonic_dual(v[i:j], r[i:j], at, mass)
+        out[b] = _isotonic_dual(v[i:j], r[i:j])
     return out
 
 
 @kernel
-def _isotonic_dual(v, r, at, mass):
-    k, size = len(v), 0
+def _isotonic_dual(v, r):
+    # The level set {g > s} of the optimal g starts at the last maximum of Σ_{j≥i} d_j sign(P_j − s). With Q_s the queue
+    # at the end of that walk, fed where P > s and drained where P < s, smCE = Σ d_i |P_i| + ∫ (1 − Q_s) ds over s from
+    # 0 to P_k.
     end = 0.0
-    for i in range(k):
-        end += r[i]
-    sign = 1.0
-    if end < 0.0:
-        sign = -1.0
-        end = -end
+    for x in r:
+        end += x
+    sign = -1.0 if end < 0.0 else 1.0
+    end *= sign
     above = 0.0  # mass at or above P_k, which need not be told apart
+    queue = [(0.0, 0.0) for _ in range(0)]  # (−P, mass), greatest P first
     area, p = 0.0, 0.0
-    for i in range(k - 1):
+    for i in range(len(v) - 1):
         p += r[i]
         d = v[i + 1] - v[i]
         area += d * abs(p)
@@ -57,63 +53,21 @@ def _isotonic_dual(v, r, at, mass):
         if here >= end:
             above += d  # 2 d come, and d of the same goes
             continue
-        if above >= d:
-            above -= d
-            left = 0.0
-        else:
-            left = d - above
-            above = 0.0
-            while size > 0 and left > 0.0 and at[0] > here:
-                if mass[0] > left:
-                    mass[0] -= left
-                    left = 0.0
-                else:
-                    left -= mass[0]
-                    size -= 1
-                    if size > 0:
-                        _sink(at, mass, size, at[size], mass[size])
-        if here > 0.0:
-            if size > 0 and at[0] == here:
-                mass[0] += 2.0 * d - left
+        left = max(d - above, 0.0)
+        above = max(above - d, 0.0)
+        while left > 0.0 and len(queue) > 0 and -queue[0][0] > here:
+            key, mass = queue[0]
+            if mass > left:
+                queue[0] = (key, mass - left)
             else:
-                _rise(at, mass, size, here, 2.0 * d - left)
-                size += 1
+                heapq.heappop(queue)
+            left = max(left - mass, 0.0)
+        if here > 0.0:
+            heapq.heappush(queue, (-here, 2.0 * d - left))
     rest = above * end
-    for j in range(size):
-        rest += mass[j] * at[j]
+    for key, mass in queue:
+        rest -= mass * key
     return area + (end - rest)
-
-
-@kernel
-def _rise(at, mass, size, key, weight):
-    """Put (key, weight) into the max-heap of `size` entries."""
-    j = size
-    while j > 0:
-        up = (j - 1) >> 1
-        if at[up] >= key:
-            break
-        at[j] = at[up]
-        mass[j] = mass[up]
-        j = up
-    at[j] = key
-    mass[j] = weight
-
-
-@kernel
-def _sink(at, mass, size, key, weight):
-    """Put (key, weight) in place of the top of the max-heap of `size` entries."""
-    j, child = 0, 1
-    while child < size:
-        if child + 1 < size and at[child + 1] > at[child]:
-            child += 1
-        if at[child] <= key:
-            break
-        at[j] = at[child]
-        mass[j] = mass[child]
-        j = child
-        child = 2 * j + 1
-    at[j] = key
-    mass[j] = weight
 
 
 @kernel
@@ -123,35 +77,42 @@ def chain_dual(distances, r):
     # P_i; |g_{i+1} − g_i| then takes d_i at each end.
     k = len(r)
     low, high = np.zeros(k), np.zeros(k)
-    at = np.zeros(k)  # node 0 is the start, node i the level i
-    mass = np.zeros(k)
+    mass = np.zeros(k)  # node 0 is the start, node i the level i
     mass[0] = 2.0
-    down = np.zeros(k, np.int64)  # heaps of nodes, smallest and largest on top; exhausted nodes leave lazily
-    up = np.zeros(k, np.int64)
-    small, large = 1, 1
+    down, up = [(0.0, 0)], [(-0.0, 0)]  # (P, node) and (−P, node); exhausted nodes leave lazily
     p = 0.0
     right = 0.0  # H_i(g) = g + right for g above all break points
     for i in range(k - 1):
         p += r[i]
         d = min(distances[i], 2.0)
-        at[i + 1] = p
         mass[i + 1] = 2.0 * d
-        _push(down, at, small, i + 1, 1.0)
-        _push(up, at, large, i + 1, -1.0)
-        small += 1
-        large += 1
-        small, _ = _take(down, at, mass, small, d, 1.0)
-        large, moment = _take(up, at, mass, large, d, -1.0)
-        right += moment - d * p
+        heapq.heappush(down, (p, i + 1))
+        heapq.heappush(up, (-p, i + 1))
+        _take(down, mass, d)
+        right -= _take(up, mass, d) + d * p
         # Mass 2 is left, so neither end can have eaten through to the other's top.
-        low[i] = at[down[0]]
-        high[i] = at[up[0]]
+        low[i] = down[0][0]
+        high[i] = -up[0][0]
     p += r[k - 1]
     value = right + p
-    for j in range(k):
-        if at[j] > p:
-            value += mass[j] * (at[j] - p)
+    for at, node in down:
+        if at > p:
+            value += mass[node] * (at - p)
     return value, low, high
+
+
+@kernel
+def _take(heap, mass, amount):
+    """Takes `amount` of mass from the top, where a node stays at least; Σ of mass times key."""
+    moment = 0.0
+    while len(heap) > 1 and mass[heap[0][1]] <= amount:
+        key, node = heapq.heappop(heap)
+        amount -= mass[node]
+        moment += mass[node] * key
+        mass[node] = 0.0
+    key, node = heap[0]
+    mass[node] = max(mass[node] - amount, 0.0)
+    return moment + amount * key
 
 
 @kernel
@@ -160,47 +121,6 @@ def chain_duals(distances, rows):
     for b in range(rows.shape[0]):
         out[b] = chain_dual(distances, rows[b])[0]
     return out
-
-
-@kernel
-def _push(heap, at, size, node, sign):
-    key = sign * at[node]
-    j = size
-    while j > 0:
-        parent = (j - 1) >> 1
-        if sign * at[heap[parent]] <= key:
-            break
-        heap[j] = heap[parent]
-        j = parent
-    heap[j] = node
-
-
-@kernel
-def _take(heap, at, mass, size, amount, sign):
-    """Takes `amount` of mass from the top; the size left, with a node at least, and Σ of mass times position."""
-    moment = 0.0
-    while size > 1 and mass[heap[0]] <= amount:
-        node = heap[0]
-        amount -= mass[node]
-        moment += mass[node] * at[node]
-        mass[node] = 0.0
-        size -= 1
-        last = heap[size]
-        key = sign * at[last]
-        j, child = 0, 1
-        while child < size:
-            if child + 1 < size and sign * at[heap[child + 1]] < sign * at[heap[child]]:
-                child += 1
-            if sign * at[heap[child]] >= key:
-                break
-            heap[j] = heap[child]
-            j = child
-            child = 2 * j + 1
-        heap[j] = last
-    node = heap[0]
-    moment += amount * at[node]
-    mass[node] = max(mass[node] - amount, 0.0)
-    return size, moment
 
 
 @kernel
@@ -292,7 +212,6 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
     return float(chain_dual(distances(gamma, metric), gamma.residuals)[0])
 
 
-@for_many(smooth_ce)
 def _smooth_ces(sets: LevelSets, *, metric: Metric = "identity") -> Floats | None:
     if not isinstance(metric, str) or metric != "identity":
         return None
@@ -356,16 +275,11 @@ def _means(samples: float, *, metric: Metric = "identity") -> Floats | None:
     return np.array([2.0]) if metric == "identity" else None
 
 
-def _modulus(moved: float, *, metric: Metric = "identity") -> float:
-    if metric != "identity":  # no average of |v − v'| bounds the distance in log odds
-        raise InvalidParameter(f"smooth_ce: moved predictions with metric = {metric!r}; expected 'identity'")
-    return 2.0 * moved
-
-
 MEASURES = (
     row(
         smooth_ce,
         "smCE | BGHN23 Def. 7.2; BN24 Def. 14 | O(k log k) | yes | yes (c = 1) | yes (s = 2)",
+        many=_smooth_ces,
         # E[(v − y)² − (v + δ − y)²] = 2 E[δ (y − v)] − E[δ²]. A monotone 1-Lipschitz κ has such a δ = κ(v) − v; one of
         # slopes down to −1 has half of one, and the bound doubles.
         decisions="gain in squared loss from v + δ(v), δ 1-Lipschitz, ≤ 2 smCE",
@@ -375,9 +289,6 @@ MEASURES = (
             smooth_norm,
             means=_means,
             source="BGHN23 Theorem 9.5, Corollary 9.9: the triangle inequality, over Lipschitz weights",
-        ),
-        modulus=Modulus(
-            "2δ", "BGHN23 Lemma 7.4: (y − v) ω(v) is 2-Lipschitz in v for |ω| ≤ 1, ω 1-Lipschitz", _modulus
         ),
     ),
     row(
@@ -391,6 +302,5 @@ MEASURES = (
             means=lambda samples: np.array([3.0]),
             source="GH25 Lemma 3.4: the triangle inequality, over 2-Lipschitz weights",
         ),
-        modulus=linear(3.0, "(y − v) ω(v) is 3-Lipschitz in v for |ω| ≤ 1, ω 2-Lipschitz"),
     ),
 )

@@ -7,10 +7,9 @@ import numpy as np
 import scipy
 
 from onlinecal.core.arrays import locked
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import number
-from onlinecal.measures.base import Change, Ends, Ints, Known, Modulus, Sampling, row, seminorm
+from onlinecal.measures.base import Change, Ends, Ints, Known, Sampling, row, seminorm
 from onlinecal.measures.smooth_ece_line import FINEST, Line, absolute_integrals, spread
 from onlinecal.measures.witnesses.kernels import SmoothedSigns
 
@@ -176,23 +175,6 @@ def _at_error(gamma: JointDistribution, *, sigma: float, transform: Transform = 
     return line.bound(sigma, line.mesh(sigma, _AT))
 
 
-def _at_modulus(moved: float, *, sigma: float, transform: Transform = "identity") -> float:
-    sigma = number("smooth_ece_at", "sigma", sigma, 1e-4, 10.0)
-    _in_probabilities("smooth_ece_at", transform)
-    return moved + 2.0 * math.erf(moved / (math.sqrt(8.0) * sigma))
-
-
-def _fixed_modulus(moved: float, *, transform: Transform = "identity") -> float:
-    _in_probabilities("smooth_ece", transform)
-    return 0.5 * (moved + math.sqrt(moved**2 + 4.0 * math.sqrt(2.0 / math.pi) * moved))
-
-
-def _in_probabilities(name: str, transform: str) -> None:
-    if transform != "identity":
-        # No average of |v − v'| bounds the distance in log odds.
-        raise InvalidParameter(f"{name}: moved predictions, transform = {transform!r}; expected 'identity'")
-
-
 def _provable(line: Line) -> float:
     """The σ from which on the error of a proof is at most σ."""
     step = line.length / FINEST
@@ -324,13 +306,6 @@ MEASURES = (
         "smECE | BN24 Def. 3 | O(k + N log N), N ≈ 350/smECE | yes | yes (c = 1/2) | yes (s = 2)",
         witness=smoothed_signs,
         within=lambda gamma, transform="identity": _fixed_point(gamma, transform)[1],  # of the search
-        # The greater of two fixed points, σ, exceeds the less by D ≤ δ + √(2/π) δ/σ, as smECE_σ does not increase in σ;
-        # and σ ≥ D.
-        modulus=Modulus(
-            "(δ + √(δ² + 4 √(2/π) δ))/2",
-            "that of smooth_ece_at, at the greater of two fixed points",
-            _fixed_modulus,
-        ),
         sampling=Sampling(
             scale_errors,
             "smECE_σ is a seminorm that falls with σ (BN24 §3)",
@@ -345,13 +320,6 @@ MEASURES = (
         "smECE_σ | BN24 Def. 3 | O(k + N log N), N ≈ 1600/σ | yes | yes | no, for one σ",
         witness=smoothed_signs_at,
         within=_at_error,
-        # ∫|r̂ − r̂'| ≤ E|v − v'| + E‖K_σ(v, ·) − K_σ(v', ·)‖_1; reflection shortens this norm; it is concave in |v −
-        # v'|.
-        modulus=Modulus(
-            "δ + 2 erf(δ/(√8 σ)) ≤ δ + √(2/π) δ/σ",
-            "two Gaussians d apart differ by 2 erf(d/(√8 σ)); BN24 §3",
-            _at_modulus,
-        ),
         accuracy="within 1e-7 (σ < 5e-4: 2.3e-5)",
         example={"sigma": 0.1},
         sampling=seminorm(

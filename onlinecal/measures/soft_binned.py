@@ -1,8 +1,6 @@
 """Soft-binned calibration decision loss; and rounding to a grid, the response with a regret that it bounds."""
 
-import math
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +24,7 @@ from onlinecal.measures._kinks import (
     middle,
     rising,
 )
-from onlinecal.measures.base import Bracket, Ends, Known, Modulus, Sampling, halving, row
+from onlinecal.measures.base import Bracket, Ends, Known, Sampling, halving, row
 from onlinecal.measures.decision import cdl
 from onlinecal.measures.witnesses.base import About, Witness
 from onlinecal.measures.witnesses.distances import GridThreshold, grid_bounds, threshold_losses
@@ -292,12 +290,6 @@ def _scdl(gamma: JointDistribution) -> tuple[float, int | None]:
         m *= 2
 
 
-def _modulus(where: str, moved: float, *, m: int = 16, threshold: int = 1, soft: bool = True) -> float:
-    if not soft:
-        raise InvalidParameter(f"{where}: moved predictions with soft = False; expected soft bins")
-    return min(2.0 * m * moved, 2.0)
-
-
 @kernel
 def _scdl_m(v, n, s, m, soft):
     """SCDL_m, weighted by n: the sum is convex in i between two points with mass, so that i is j or j + 1 of one."""
@@ -349,12 +341,6 @@ MEASURES = (
             instead="scdl_binned with a smaller m, or scdl",
             means=grid_means,
         ),
-        # Masses and ones at the points of the grid change by at most 2m E|v − v'| in all, and thresholds are in [0, 1].
-        modulus=Modulus(
-            "min(2mδ, 2)",
-            "the weights of soft rounding are m-Lipschitz at two points at a time",
-            partial(_modulus, "scdl_binned"),
-        ),
         decisions="swap regret ≤ 2 (SCDL_m + 1/m) after rounding to 1/m, every task",
     ),
     row(
@@ -367,9 +353,6 @@ MEASURES = (
             instead="soft_binned_loss with a smaller m, or scdl",
             means=grid_means,
         ),
-        modulus=Modulus(
-            "min(2mδ, 2)", "that of scdl_binned, at each threshold", partial(_modulus, "soft_binned_loss")
-        ),
     ),
     row(
         scdl,
@@ -381,13 +364,6 @@ MEASURES = (
             "SCDL_m is a supremum of means that grows with m (BHNU26 Lemma 3.3, Theorem 7.1)",
             limits=_limits,
             means=grids_means,
-        ),
-        # With s = √δ: a best 1/m of s or more is kept, for at most 2δ/s. A finer grid gives way to one with 1/m in
-        # [s, 2s), which does not raise SCDL_m, for at most 2s.
-        modulus=Modulus(
-            "2√δ",
-            "BHNU26 Theorem 5.1; that of scdl_binned, at 1/m from √δ on",
-            lambda moved: 2.0 * math.sqrt(moved),
         ),
     ),
 )

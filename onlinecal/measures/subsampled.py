@@ -16,7 +16,7 @@ from onlinecal.core.arrays import Bools, locked
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import count, number
-from onlinecal.measures.base import Bracket, Ints, linear, row, seminorm
+from onlinecal.measures.base import Bracket, Ints, row, seminorm
 from onlinecal.measures.cutoff import step_norm
 from onlinecal.measures.smooth_ce import smooth_norm
 
@@ -327,7 +327,6 @@ MEASURES = (
         "| yes | no, but O(1/√T) | yes (s = 2)",
         bracket=True,
         largest=0.5,
-        modulus=linear(1.0, "smCE of each subset moves by twice what its rounds move, half of all"),
         sampling=seminorm(smooth_norm, refuses=_of_rounds),
         of_rounds=True,
     ),

@@ -9,7 +9,7 @@ from onlinecal.core._compile import index, kernel, part_of_kernel
 from onlinecal.core.arrays import locked
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import positive
-from onlinecal.measures.base import Change, Ends, Known, Modulus, Sampling, halving, row, seminorm
+from onlinecal.measures.base import Change, Ends, Known, Sampling, halving, row, seminorm
 from onlinecal.measures.witnesses.bins import BestWidth, ShiftedBins
 
 # Deviations of random bins are found on a grid. Its steps to a width keep it within `_POINTS` points, but are 4 to
@@ -183,11 +183,6 @@ MEASURES = (
             # By Cauchy–Schwarz, with this number of bins.
             means=lambda samples, epsilon: np.array([math.sqrt(math.ceil(1.0 / epsilon) + 1.0)]),
         ),
-        modulus=Modulus(
-            "δ + 2δ/ε",
-            "an edge comes between v and v' for |v − v'|/ε of the shifts",
-            lambda moved, epsilon: moved + 2.0 * moved / epsilon,
-        ),
     ),
     row(
         surrogate_interval_ce,
@@ -200,11 +195,6 @@ MEASURES = (
             "RintCE(2^−j) is a seminorm that grows with j (BGHN23 §6.2)",
             limits=_width_limits,
             means=lambda samples: np.sqrt(halving(samples) + 1.0),
-        ),
-        modulus=Modulus(
-            "δ + 4√δ",
-            "that of random_interval_ce, at widths from √δ on",
-            lambda moved: moved + 4.0 * math.sqrt(moved),
         ),
     ),
 )

@@ -270,8 +270,7 @@ def _asked(spec: Any, rounds: int | None) -> Asked:
     columns = (column,)
     if record.may_bracket(options, rounds):
         columns = replace(column, end="lower"), replace(column, end="upper")  # type: ignore[assignment]
-    # A limit of levels is one of each Γ.
-    many = None if record.many is None or "max_levels" in options else partial(record.many, **options)
+    many = None if record.many is None else partial(record.many, **options)
     return Asked(columns, function, record, options, many=many)
 
 

@@ -23,7 +23,6 @@ from onlinecal.logs.resampling import Resample
 from onlinecal.logs.source import report_of
 from onlinecal.logs.thresholds import worst_threshold
 from onlinecal.measures import EVERYTHING
-from onlinecal.measures.base import require_modulus
 from onlinecal.report.measured import decision
 from onlinecal.study.panel import named_measure
 from tests.command_line import onlinecal
@@ -172,19 +171,10 @@ def test_values_are_exact_at_every_size_and_draws_at_groups_of_levels(tmp_path, 
         for fact in ("name", "ends", "interval", "p_large_n"):
             assert getattr(row, fact) == getattr(true, fact)
         assert row.p_value is not None
-        # Draws differ; without a modulus values at groups say nothing of those at levels.
-        assert (row.if_calibrated is None) == (not has_modulus(row))
+        # Draws differ; of a measure that jumps values at groups say nothing of those at levels.
+        assert (row.if_calibrated is None) == (row.measure.continuous == "no")
     assert any("groups of neighbouring forecasts" in note for note in column.evaluation.notes)
     assert "groups of calibrated forecasts" in decision(column) or column.threshold.loss == 0.0
-
-
-def has_modulus(row):
-    """Whether something is proved of the measure when predictions move."""
-    try:
-        require_modulus(row.measure, row.measure.example, "moved predictions")
-    except InvalidParameter:
-        return False
-    return True
 
 
 @pytest.mark.parametrize("kind", ["single", "repeated", "weighted"])

@@ -1,6 +1,6 @@
 """The catalogue × its properties: columns of its table, invariances, moved predictions and many levels."""
 
-from dataclasses import replace
+import inspect
 
 import numpy as np
 import pytest
@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.measures import MEASURES, Bracket, Modulus, ece
-from onlinecal.measures.base import bracket_of_moved, ends
+from onlinecal.measures import MEASURES, Bracket, ece
+from onlinecal.measures.base import ends
 from tests.marks import some_fast
+from tests.oracles.moduli import MODULI
 from tests.strategies import ANY, calibrated_gammas, gammas
 from tests.witnesses import EVERY, case_id
 
@@ -111,16 +112,7 @@ def test_who_is_blind_to_what():
         assert MEASURES[name].function(gamma, **options) <= most, name
 
 
-# ---------------------------------------------------------------- many levels and moved predictions
-
-
-def limitable(record, options):
-    """Whether something is proved of the measure with these options on predictions that are moved, or that are few."""
-    try:
-        record.bind(max_levels=5, **options)
-    except InvalidParameter:
-        return False
-    return record.modulus is not None or record.fallback is not None
+# ---------------------------------------------------------------- moved predictions
 
 
 def truth(record, gamma, options):
@@ -142,23 +134,34 @@ def moves(draw):
     return gamma, JointDistribution.from_sorted_levels(*parts), min(moved, 1.0)
 
 
-@each(limitable)
-@given(case=moves(), least=st.floats(0, 1), most=st.integers(2, 12))
-def test_the_bracket_holds_the_value_before_the_move(record, options, case, least, most):
+def apart(name, options, before, after):
+    """How far the values on both certainly are apart."""
+    one, other = (truth(MEASURES[name], gamma, options) for gamma in (before, after))
+    return max(one[0] - other[1], other[0] - one[1])
+
+
+def proved(record, options):
+    """Whether something is proved of the measure with these options."""
+    known = inspect.signature(MODULI[record.name]).parameters if record.name in MODULI else ()
+    return record.name in MODULI and all(name in known for name in options)
+
+
+@each(proved)
+@given(case=moves())
+def test_no_value_moves_further_than_its_modulus(record, options, case):
     before, after, moved = case
-    low, high = truth(record, before, options)
-    limited = record.bind(max_levels=most, **options)(before)
-    assert isinstance(limited, Bracket) or limited == record.function(before, **options)
-    assert isinstance(limited, Bracket) == (before.levels > most or record.bracket)
-    brackets = [limited] if isinstance(limited, Bracket) else []
-    if record.modulus is not None:  # intCE has a bracket of its own
-        brackets += [bracket_of_moved(record, after, moved, options)]
-        assert record.modulus(0.0, **options) == 0.0
-        assert record.modulus(min(moved, least), **options) <= record.modulus(max(moved, least), **options)
-    for bracket in brackets:
-        assert bracket.lower <= high + 1e-9
-        assert bracket.upper >= low - 1e-9
-        assert record.least <= bracket.lower <= bracket.upper <= record.largest
+    rounding = 2e-12 + 8e-16 * before.levels
+    assert apart(record.name, options, before, after) <= MODULI[record.name](moved, **options) + rounding
+
+
+@each(lambda record, options: record.limit is not None)
+@given(gamma=ANY | gammas(12), most=st.integers(1, 12))
+def test_many_levels_have_a_bracket(record, options, gamma, most):
+    low, high = truth(record, gamma, options)
+    bound = record.bind(max_levels=most, **options)(gamma)
+    assert isinstance(bound, Bracket) == (gamma.levels > most)
+    assert ends(bound)[0] <= high + 1e-9
+    assert ends(bound)[1] >= low - 1e-9
 
 
 N = 1e-3
@@ -202,17 +205,10 @@ TIGHT = {
 
 @pytest.mark.parametrize("name", TIGHT)
 def test_the_modulus_is_needed(name):
-    """A smaller one would give a bracket without the value: the share is how much of it these examples need."""
+    """A smaller one would not hold: the share is how much of it these examples need."""
     options, (before, after, moved), share = TIGHT[name]
-    value = truth(MEASURES[name], before, options)
-    bracket = bracket_of_moved(MEASURES[name], after, moved, options)
-    assert bracket.lower <= value[1] + 1e-12
-    assert bracket.upper >= value[0] - 1e-12
-    right = MEASURES[name].modulus
-    assert "δ" in right.formula
-    wrong = Modulus("", "", lambda moved, **options: share * right(moved, **options))
-    missed = bracket_of_moved(replace(MEASURES[name], modulus=wrong), after, moved, options)
-    assert missed.upper < value[0] or missed.lower > value[1]
+    modulus = MODULI[name](moved, **options)
+    assert share * modulus < apart(name, options, before, after) <= modulus + 1e-12
 
 
 def halves(apart, left, right):
@@ -262,46 +258,19 @@ JUMPS = {
 
 
 def test_every_measure_has_a_modulus_or_jumps():
-    assert set(TIGHT) == {name for name, record in MEASURES.items() if record.modulus is not None}
+    assert set(TIGHT) == set(MODULI)
     assert set(JUMPS) == set(MEASURES) - set(TIGHT)
     # Continuous are those with a modulus, and means that are infinite at the ends; with a given ω, if that is.
     continuous = {name for name, record in MEASURES.items() if record.continuous not in ("no", "as ω")}
     assert continuous == set(TIGHT) - {"weighted_ce"} | {"log_loss", "nce"}
     for name, (options, pair, gap) in JUMPS.items():
-        for apart in (1e-2, 1e-4, 1e-6, 1e-8):
-            one, other = (ends(MEASURES[name].function(gamma, **options)) for gamma in pair(apart))
-            assert max(one[0] - other[1], other[0] - one[1]) > gap * (1 - 4 * apart) - 2 * apart, name
-        with pytest.raises(InvalidParameter, match=f"{name}.*nothing is proved.*smooth_ce"):
-            bracket_of_moved(MEASURES[name], levels([0.5], [1], [0.5]), 0.0, options)
-        if name not in ("interval_ce", "distance_upper"):
-            with pytest.raises(InvalidParameter, match="nothing is proved"):
-                MEASURES[name].bind(max_levels=10, **options)
+        for near in (1e-2, 1e-4, 1e-6, 1e-8):
+            one, other = (ends(MEASURES[name].function(gamma, **options)) for gamma in pair(near))
+            assert max(one[0] - other[1], other[0] - one[1]) > gap * (1 - 4 * near) - 2 * near, name
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "moved", "said"),
-    [
-        ("smooth_ce", {"metric": "logit"}, 0.1, "moved predictions.*expected"),
-        ("smooth_ece", {"transform": "logit"}, 0.1, "moved predictions.*expected"),
-        ("smooth_ece_at", {"sigma": 0.1, "transform": "logit"}, 0.1, "moved predictions.*expected"),
-        ("scdl_binned", {"soft": False}, 0.1, "moved predictions.*expected"),
-        ("soft_binned_loss", {"m": 3, "threshold": 2, "soft": False}, 0.1, "moved predictions.*expected"),
-        ("soft_binned_ece", {"order": np.inf}, 0.1, "moved predictions.*expected"),
-        ("weighted_ce", {"weights": np.sign}, 0.1, "moved predictions.*expected"),
-        *(("smooth_ce", {}, moved, "moved") for moved in (-0.1, 1.1, float("nan"), "far", None)),
-    ],
-    ids=str,
-)
-def test_moves_for_which_nothing_is_proved_are_refused(name, options, moved, said):
-    with pytest.raises(InvalidParameter, match=said):
-        bracket_of_moved(MEASURES[name], levels([0.5], [1], [0.5]), moved, options)
-    if "moved predictions" in said:
-        with pytest.raises(InvalidParameter, match=name):
-            MEASURES[name].bind(max_levels=5, **options)
-
-
-@pytest.mark.parametrize(
-    ("name", "options"), [("smooth_ce", {"max_levels": 1}), ("low_degree_ce", {"degre": 3})]
+    ("name", "options"), [("interval_ce", {"max_levels": 0}), ("low_degree_ce", {"degre": 3})]
 )
 def test_options_out_of_range_or_unknown_are_refused(name, options):
     with pytest.raises(InvalidParameter, match=next(iter(options))):

@@ -8,7 +8,6 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData
 from onlinecal.engine import history
-from onlinecal.measures import MEASURES
 from onlinecal.study import gammas
 from onlinecal.study.panel import Panel
 
@@ -83,14 +82,3 @@ def test_an_error_names_the_run_whatever_is_read_together():
         InvalidData, match=r"strange is NaN .*; after round 100 of 'constant' against 'drift', run 2$"
     ):
         oc.play("constant", "drift", horizon=[100], runs=4, measures=["ece", strange])
-
-
-@pytest.mark.parametrize("name", [name for name, record in MEASURES.items() if record.many is not None])
-def test_a_limit_of_levels_is_one_of_each_gamma(name):
-    record = MEASURES[name]
-    if record.modulus is None:
-        return
-    played = oc.play(
-        "empirical_mean", "drift", horizon=[200], runs=3, measures=[{"name": name, "max_levels": 5}]
-    )
-    assert next(iter(played.cells[0].totals)).endswith("[lower]")
