@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from onlinecal.core.joint import Floats, JointDistribution, samples
 from onlinecal.core.validation import choice
 from onlinecal.core.writing import whole
 from onlinecal.logs.regression import isotonic
-from onlinecal.recalibration.smoothing import forecasts_of, mean_of, smooth_recalibration
+from onlinecal.recalibration.smoothing import forecasts_of, mean_values, smooth_recalibration
 
 Points = list[tuple[int, int]]
 
@@ -56,11 +57,15 @@ class RecalibrationMap:
         elif self.method == "platt":
             found = scipy.special.expit(given["slope"] * _log_odds(base) + given["shift"])
         elif self.method == "smooth":
-            found = mean_of(base, float(given["sigma"][0]), given["points"], given["values"])
+            found = np.interp(base, given["points"], self._means)
         else:
             lower, upper = self.interval(base)
             found = upper / (1.0 - lower + upper)
         return np.clip(found, 0.0, 1.0)
+
+    @cached_property
+    def _means(self) -> Floats:
+        return mean_values(float(self.numbers["sigma"][0]), self.numbers["values"])
 
     def interval(self, p: ArrayLike) -> tuple[Floats, Floats]:
         """(p0, p1) of "venn_abers": isotonic regression's values at p if its outcome were known as 0, and as 1.

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy  # its parts are loaded when they are first used
@@ -13,8 +14,6 @@ from onlinecal.measures.smooth_ece import smooth_ece
 
 #: points of [0, 1] at which the map is known, at least; and points to a σ
 _POINTS, _FINE = 2001, 100
-#: forecasts of which the mean is taken at a time
-_BLOCK = 2**12
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,23 +57,18 @@ class SmoothRecalibration:
         return np.asarray(np.interp(_reflected(base + self.sigma * steps), self.points, self.values))
 
     def mean(self, p: ArrayLike) -> Floats:
-        """E κ(p), (n,): no draws, and no proof that it is calibrated."""
-        return mean_of(forecasts_of(p), self.sigma, self.points, self.values)
+        """E κ(p), (n,), within 1e-5 for this κ₂: no draws, and no proof that it is calibrated."""
+        return np.asarray(np.interp(forecasts_of(p), self.points, self.means))
+
+    @cached_property
+    def means(self) -> Floats:
+        """E κ at the points."""
+        return mean_values(self.sigma, self.values)
 
 
-def mean_of(base: Floats, sigma: float, points: Floats, values: Floats) -> Floats:
-    """E κ₂(κ₁(p)) of forecasts p, with κ₂ as its values at points."""
-    if sigma == 0.0:
-        return base + 0.0
-    near = np.linspace(-6.0, 6.0, 241)
-    weights = np.exp(-0.5 * near**2)
-    weights /= weights.sum()
-    order, found = np.argsort(base), np.empty(len(base))  # neighbours are interpolated in less time
-    for first in range(0, len(base), _BLOCK):
-        block = order[first : first + _BLOCK]
-        moved = _reflected(base[block] + sigma * near[:, None])
-        found[block] = weights @ np.interp(moved, points, values)
-    return found
+def mean_values(sigma: float, values: Floats) -> Floats:
+    """E κ₂(κ₁) at equal steps of [0, 1], by κ₂ there."""
+    return np.clip(_smoothed(values, sigma) / (2.0 * (len(values) - 1)), 0.0, 1.0)
 
 
 @of_gamma
@@ -120,8 +114,7 @@ def _mean_outcome(gamma: JointDistribution, sigma: float, points: Floats) -> Flo
         mesh += np.bincount(left + 1, weights * share, steps + 1)
         # The transform counts inner points twice and the two ends once.
         mesh[1:-1] *= 0.5
-        damped = scipy.fft.dct(mesh, type=1) * np.exp(-0.5 * (math.pi * sigma * np.arange(steps + 1)) ** 2)
-        smoothed.append(scipy.fft.dct(damped, type=1))
+        smoothed.append(_smoothed(mesh, sigma))
     there = smoothed[1] > 1e-10 * smoothed[1].max()
     values = np.empty(len(points))
     values[there] = smoothed[0][there] / smoothed[1][there]
@@ -129,6 +122,12 @@ def _mean_outcome(gamma: JointDistribution, sigma: float, points: Floats) -> Flo
         near = np.searchsorted(0.5 * (v[1:] + v[:-1]), points[~there])
         values[~there] = (ones / mass)[near]
     return np.clip(values, 0.0, 1.0)
+
+
+def _smoothed(values: Floats, sigma: float) -> Floats:
+    """2 (N − 1) times the mean of N values around each point, under a reflected Gaussian."""
+    damped = np.exp(-0.5 * (math.pi * sigma * np.arange(len(values))) ** 2)
+    return np.asarray(scipy.fft.dct(scipy.fft.dct(values, type=1) * damped, type=1))
 
 
 def _reflected(x: Floats) -> Floats:

@@ -43,6 +43,8 @@ def test_it_is_calibrated_and_near(samples, sigma):
     # E[(y − κ) 1{κ₁ in a cell}] = 0 for 100 cells, by quadrature.
     residuals = (masses * (means[:, None] - kappa[None, :])).sum(axis=0)
     assert np.abs(residuals.reshape(-1, 1).cumsum()).max() < 5e-4
+    mean = masses @ kappa / gamma.mass
+    assert np.abs(fitted.mean(gamma.predictions) - mean).max() < 5e-4
     moved = (masses * np.abs(kappa[None, :] - gamma.predictions[:, None])).sum()
     if sigma is None:
         assert fitted.sigma == pytest.approx(oc.measures.smooth_ece(gamma))
