@@ -110,7 +110,6 @@ def watch(
     percent: bool = PERCENT,
     skip_missing: bool = flag("leave out lines without a forecast or an outcome", "--skip-missing"),
     delimiter: str | None = DELIMITER,
-    encoding: str | None = ENCODING,
     alpha: float | None = option("probability of a false alarm, for ever; default 0.05"),
     restart: str | None = option("after an alarm: spend (default), same or never; see oc.Monitor"),
     open_at_once: int | None = option("the number of open questions bet on; nothing is assumed of outcomes"),
@@ -141,7 +140,7 @@ def watch(
     source = None if str(file) == "-" else file
     asked = Asked(
         forecasts=(forecast,) if forecast is not None else (), outcome=outcome, positive=positive, time=time,
-        percent=percent, skip_missing=skip_missing, key=key, delimiter=delimiter, encoding=encoding,
+        percent=percent, skip_missing=skip_missing, key=key, delimiter=delimiter,
     )  # fmt: skip
     with nullcontext() if state is None else writing(state):
         monitor = _monitor(state, alpha, restart, open_at_once)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.rows import Floats, Rows, as_number
+from onlinecal.core.rows import LISTS, RECORDS, Floats, Rows, as_number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -133,11 +133,16 @@ class File:
         )
         if self.kind != "CSV":
             with self._named():
-                self.columns = self._records().collect_schema().names()
+                schema = self._records().collect_schema()
+            self.columns = schema.names()
+            if self.columns and all(kind.is_nested() for kind in schema.dtypes()):
+                raise InvalidData(LISTS.format(name, self.columns[0], RECORDS))
+            if not self.columns:
+                raise InvalidData(f"{name} has no columns; expected {RECORDS}")
             return
         self._end = "\n" if _holds(path, b"\n") else "\r"
         with unpacking(name), self._lines() as lines:
-            self.delimiter, self.columns, self.above = header or _header(lines, name, delimiter)
+            self.delimiter, self.columns, self.above = header or headline(lines, name, delimiter)
         self._skipped = 0 if header else self.above
         # Polars takes one byte between cells, and no white space before quotation marks.
         if not self.delimiter.isascii() or _holds(path, f'{self.delimiter} "'.encode()):
@@ -217,7 +222,8 @@ class File:
             yield
         except (pl.exceptions.PolarsError, OSError) as error:
             said = (str(error).strip() or repr(error)).splitlines()[0]
-            raise InvalidData(f"{self.name} is not a {self.kind} file: {said}") from None
+            what, expected = ("", "") if self.kind == "Parquet" else (" of records", f"; expected {RECORDS}")
+            raise InvalidData(f"{self.name} is not a {self.kind} file{what}: {said}{expected}") from None
 
     def _lines(self) -> Any:
         return self.path.open(encoding="utf-8-sig", newline=self._end)
@@ -279,7 +285,7 @@ def _holds(path: Path, words: bytes) -> bool:
         return data.find(words) >= 0
 
 
-def _header(lines: Iterable[str], name: str, delimiter: str | None) -> tuple[str, list[str], int]:
+def headline(lines: Iterable[str], name: str, delimiter: str | None) -> tuple[str, list[str], int]:
     """The character between cells, the names of the columns, and how many lines are above them."""
     remark: tuple[str, int] | None = None
     for above, line in enumerate(lines):

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 #: the messages about a cell that holds no time, and about per cent signs
 NO_TIME = "{}: column {!r} is {}; expected a number or a date like those before, such as 2024-12-31"
 SIGNS = "{}: column {!r} has per cent signs; expected plain numbers, or --percent"
+#: the messages about JSON that is no list of records of numbers
+RECORDS = 'records with names, as in [{"forecast": 0.5, "outcome": 1}], or one such record a line in .jsonl'
+LISTS = "{}: column {!r} has a list or a record in each row; expected numbers: {}"
 
 
 class Rows:
@@ -110,10 +113,7 @@ class Rows:
         """The cells of a column, of which each is one value."""
         cells = self._cells(column)
         if cells.dtype.is_nested():
-            raise InvalidData(
-                f"{self.name}: column {column!r} has a list or a record in each row; expected numbers, in JSON as in "
-                '[{"forecast": 0.5, "outcome": 1}]'
-            )
+            raise InvalidData(LISTS.format(self.name, column, RECORDS))
         return cells
 
     def outcomes(self, column: str, positive: str | None = None) -> tuple[Floats, list[str]]:

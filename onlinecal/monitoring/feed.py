@@ -1,53 +1,40 @@
 """Lines that come one after the other, of a file that grows or a pipe, as events of a monitor."""
 
-import hashlib
+import codecs
+import io
 import math
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.core.files import check_delimiter, codec, csv_rows, encoding_of, header_of, not_encoded
+from onlinecal.core.files import check_delimiter, csv_rows, headline
 from onlinecal.core.rows import NO_TIME, Rows, as_time
 from onlinecal.core.words import number_of
-from onlinecal.logs.reading import (
-    FORECASTS,
-    OUTCOMES,
-    Asked,
-    columns_of,
-    holds_outcome,
-    known_names,
-    never_positive,
-    probabilities,
-    unit_caution,
-)
-from onlinecal.monitoring.alarms import Alarm
+from onlinecal.logs.reading import Asked, columns_of, never_positive, probabilities, unit_caution
 from onlinecal.monitoring.monitor import Monitor
-
-Found = Callable[[Alarm], None]
 
 #: lines that are read at once; bytes without the end of a line that are waited for
 _AT_ONCE, _LONGEST = 4096, 2**24
+#: the last bytes taken that a state keeps, by which a file that was written anew is known
+_TAIL = 100
 #: the settings by which lines are read, and the options that name them
 _OPTIONS = {
     "forecast": "--forecast", "outcome": "--outcome", "key": "--id", "time": "--time", "positive": "--positive",
-    "percent": "--percent", "delimiter": "--delimiter", "skip_missing": "--skip-missing", "encoding": "--encoding",
+    "percent": "--percent", "delimiter": "--delimiter", "skip_missing": "--skip-missing",
 }  # fmt: skip
 
 
 class Feed:
-    """Takes bytes of a CSV file as they come, and updates a monitor by the whole lines among them.
+    """Takes lines of CSV in UTF-8 as their bytes come, and updates a monitor.
 
     A line is a forecast with its outcome. With a key it may also be a forecast alone, or the outcome of an earlier
-    line. The monitor's `note` holds the number and digest of the bytes taken, the columns, and how they are read. A
-    feed of a saved monitor goes on in the same way, and refuses another file.
-
-    Where names do not tell the columns, the first lines do, as in `measure`. With a positive word no line is taken
-    before one holds it, since `measure` refuses a file without it.
+    line. The monitor's `note` holds the number of bytes taken and the columns, from which a feed of a saved monitor
+    goes on. Where names do not tell the columns, the first lines do, as in `measure`. With a positive word no line is
+    taken before one holds it, since `measure` refuses a file without it.
     """
 
     def __init__(
@@ -57,8 +44,8 @@ class Feed:
         self.monitor, self.name, self._asked, self._say = monitor, name, asked, say
         if not (monitor.events or monitor.open):
             monitor.note["feed"] = {
-                "offset": 0, "line": 0, "header": None, "open": {}, "last": None, "met": False, "digest": "",
-                "piped": False, "largest": 0.0, "skipped": 0,
+                "offset": 0, "line": 0, "header": None, "open": {}, "last": None, "piped": False, "largest": 0.0,
+                "skipped": 0,
             }  # fmt: skip
         elif "feed" not in monitor.note:
             raise InvalidParameter(
@@ -66,147 +53,117 @@ class Feed:
                 "expected one of a watch (another --state)"
             )
         self._note: dict[str, Any] = monitor.note["feed"]
-        self._digest, self._columns = hashlib.sha256(), list[str]()
-        # Bytes that are not taken yet: the begin of a line, and lines that wait for the positive word.
+        # The begin of a line that is not taken yet, and lines that wait for the positive word.
         self._rest, self._waited = b"", False
         if "asked" in self._note:
-            before = self._note["asked"]
+            before = {option: self._note["asked"].get(option) for option in _OPTIONS}
             for option, now in _kept(asked).items():
-                if now not in (None, False, before.get(option)):
-                    raise _differs(_OPTIONS[option], before.get(option), now)
-            same = {option: value for option, value in before.items() if option != "forecast"}
-            self._asked = replace(asked, forecasts=(before["forecast"],), **same)
-        if self._note["header"] is not None:
-            self._find(self._note["header"])
+                if now not in (None, False, before[option]):
+                    raise _differs(_OPTIONS[option], before[option], now)
+            self._asked = replace(asked, forecasts=(before.pop("forecast"),), **before)
+
+    @property
+    def piped(self) -> bool:
+        """Whether lines come from a pipe, which cannot go back."""
+        return bool(self._note["piped"])
 
     @property
     def offset(self) -> int:
         """How many bytes have been taken: all whole lines."""
         return int(self._note["offset"])
 
-    def begin_again(self) -> None:
-        """Begins with a header of its own: the next piece of standard input."""
-        if self.offset and not self._note["piped"]:
-            raise InvalidData(f"{self.name}: the state is of a file; expected that file, or another --state")
-        self._note.update(offset=0, line=0, header=None, encoding=None, end=None, piped=True)
-        self._digest, self._columns = hashlib.sha256(), []
-
-    def skip(self, read: Callable[[int], bytes]) -> None:
-        """Reads what has been taken once more, from the beginning of a file, and refuses what is not the same."""
-        if self._note["piped"]:
+    def begin(self, file: Any) -> None:
+        """Goes on in a file behind what has been taken; a pipe (None) begins with a header of its own."""
+        note, self._rest = self._note, b""
+        if "asked" in note and self.piped != (file is None):
+            was = "a pipe" if self.piped else "a file"
+            raise InvalidData(f"{self.name}: the state is of {was}; expected the same, or another --state")
+        note["piped"] = file is None
+        if file is None:
+            note.update(offset=0, line=0, header=None)
+            return
+        tail, size = str(note.get("tail", "")).encode(), file.seek(0, io.SEEK_END)
+        file.seek(self.offset - len(tail))
+        if size < self.offset or file.read(len(tail)) != tail:
             raise InvalidData(
-                f"{self.name}: the state is of a watch of standard input; expected - for FILE, or another --state"
-            )
-        self._digest, self._rest, left = hashlib.sha256(), b"", self.offset
-        while left and (data := read(min(left, 2**20))):
-            self._digest.update(data)
-            left -= len(data)
-        if self.offset and self._digest.hexdigest() != self._note["digest"]:
-            raise InvalidData(
-                f"{self.name} does not begin with the {self.offset} bytes taken; expected it to grow, or another "
-                "--state"
+                f"{self.name} does not go on where the watch stopped, after {self.offset} bytes: it is shorter, or was "
+                "written anew; expected it to grow, or another --state to watch it from its beginning"
             )
 
-    def take(self, data: bytes, *, last: bool = False, found: Found = lambda alarm: None) -> None:
+    def take(self, data: bytes, *, last: bool = False) -> None:
         """Takes the next bytes, if any; with `last` the rest is a line. A bad line is refused after those before it."""
-        if self._waited and not (data or last):
-            return
-        new, data, self._rest, note = bool(data), self._rest + data, b"", self._note
-        if note.get("encoding") is None:
-            if len(data) < 4 and not last:
-                self._rest = data
-                return
-            name = codec(self._asked.encoding or encoding_of(data))
-            big = "be" if data.startswith((b"\xfe\xff", b"\x00\x00\xfe\xff")) else "le"
-            known = {"utf-8-sig": "utf-8", "utf-16": f"utf-16-{big}", "utf-32": f"utf-32-{big}"}
-            note["encoding"] = known.get(name, name)
-        if note.get("end") is None:  # the first end of a line tells; a last "\r" may be one half of it
-            first = re.search("\n|\r(?=[^\n])", data.decode(note["encoding"], "replace"))
-            note["end"] = first and first[0]
-        # Unit by unit: where these are of several bytes, parts of two neighbours are no end of a line.
-        end = (note["end"] or "\n").encode(note["encoding"])
-        unit = f"u{len(end)}"
-        units = np.frombuffer(data, unit, len(data) // len(end)) == np.frombuffer(end, unit)
-        cuts = [0, *(len(end) * (np.flatnonzero(units) + 1)).tolist()]
-        lines, self._rest = [data[a:b] for a, b in pairwise(cuts)], data[cuts[-1] :]
-        if last and self._rest:
-            lines, self._rest = [*lines, self._rest], b""
+        lines, self._rest, note = io.BytesIO(self._rest + data).readlines(), b"", self._note
+        if lines and not last and not lines[-1].endswith(b"\n"):
+            self._rest = lines.pop()
         if len(self._rest) > _LONGEST:
-            raise InvalidData(f"{self._here()}: no end within 16 MiB; expected lines of CSV")
-        while lines and not self._columns:
-            if text := self._text(lines[:1]).removeprefix("\ufeff").strip("\r\n"):
-                delimiter, header = header_of(text, self.name, self._asked.delimiter)
-                self._asked = replace(self._asked, delimiter=delimiter)
-                if not self._find(header, lines[1:], wait=not last):
-                    self._rest = b"".join(lines) + self._rest
-                    return
-            self._taken(lines[:1])
-            del lines[:1]
-        if (
-            self._columns
-            and self._asked.positive is not None
-            and not note["met"]
-            and self._waits(lines, last)
-        ):
-            self._rest = b"".join(lines) + self._rest
-            if not new and lines:
-                self._waited, word = True, self._asked.positive
-                self._say(f"no line of {self.name} holds {word!r} yet; none is taken before one does")
-            return
+            raise InvalidData(
+                f"{self._here()}: no end within 16 MiB; expected lines of CSV that end with \\n"
+            )
+        if note["header"] is None:
+            above = self._columns_of(lines, last)
+            if above is None:
+                self._rest = b"".join(lines) + self._rest
+                return
+            self._taken(lines[:above])
+            del lines[:above]
         for done in range(0, len(lines), _AT_ONCE):
-            self._block(lines[done : done + _AT_ONCE], found)
+            self._block(lines[done : done + _AT_ONCE])
         if last and note["skipped"]:
             self._say(f"{number_of(note['skipped'], 'line')} without a forecast or an outcome left out")
         if last and self._asked.percent and 0.0 < note["largest"] <= 0.01:
             self._say(unit_caution(self._asked.forecasts[0]))
 
-    def _find(self, header: list[str], lines: Sequence[bytes] = (), wait: bool = False) -> bool:
-        """Finds the columns by their names, else by these lines, of which one has to hold a positive word."""
-        # False while no line tells.
-        rows, asked, word = csv_rows(b"", self.name, header, ","), self._asked, self._asked.positive
-        self._columns = header
-        unknown = asked.outcome is None and len(known_names(header, OUTCOMES)) != 1
-        if unknown or not (asked.forecasts or known_names(header, FORECASTS)):
-            rows, _ = self._rows([*(lines if word else lines[:_AT_ONCE])])
-            told = not (word and unknown) or any(holds_outcome(rows, name, asked) for name in header)
-            if wait and not (rows.rows and told):
-                self._columns = []
-                return False
-        named, said = columns_of(rows, self._asked, one=True)
-        self._asked = named
-        if self._note["header"] is None:
-            self._note.update(header=header, asked=_kept(named))
-            for text in said:
-                self._say(text)
-        return True
-
-    def _waits(self, lines: list[bytes], last: bool) -> bool:
-        """Whether lines wait for the positive word: their outcomes are other words."""
+    def _columns_of(self, lines: list[bytes], last: bool) -> int | None:
+        """Notes the columns; how many lines are above the rows, or None while lines do not tell that."""
+        lines = [line.removeprefix(codecs.BOM_UTF8) for line in lines]
+        # Remarks may be above a header that is not there yet.
+        if not any(line.strip() and not line.startswith((b"#", b"sep=", b'"sep=')) for line in lines):
+            return None
+        texts = (self._text([line]) for line in lines)
+        delimiter, columns, above = headline(texts, self.name, self._asked.delimiter)
+        self._asked, word = replace(self._asked, delimiter=delimiter), self._asked.positive
+        below, bad = lines[above + 1 :], None
         try:
-            outcomes, others = self._rows(lines)[0].outcomes(str(self._asked.outcome), self._asked.positive)
-        except InvalidData:  # a bad line is named when it is taken
-            return False
-        if not others or (outcomes == 1.0).any():
-            return False
-        if last:
-            raise never_positive(self.name, self._asked, others)
-        return True
+            rows, _ = self._rows(below, columns, self._note["line"] + above + 1)
+        except InvalidData as error:  # it is named when its line is taken, if columns are told by their names
+            bad, (rows, _) = error, self._rows([], columns, 0)
+        try:
+            named, said = columns_of(rows, self._asked, one=True)
+        except InvalidData:
+            if bad is not None:
+                raise bad from None
+            if last or (rows.rows and word is None):
+                raise
+            return None
+        if word is not None and bad is None and "asked" not in self._note:
+            outcomes, others = rows.outcomes(str(named.outcome), word)
+            if not (outcomes == 1.0).any() and (others or not last):
+                if last:
+                    raise never_positive(self.name, named, others)
+                if others and not self._waited:
+                    self._waited = True
+                    self._say(f"no line of {self.name} holds {word!r} yet; none is taken before one does")
+                return None
+        self._asked = named
+        self._note.update(header=columns, asked=_kept(named))
+        for text in said:
+            self._say(text)
+        return above + 1
 
     def _here(self) -> str:
         return f"{self.name}, line {self._note['line'] + 1}"
 
     def _taken(self, lines: list[bytes]) -> None:
-        data = b"".join(lines)
-        self._digest.update(data)
-        self._note["offset"] += len(data)
-        self._note["line"] += len(lines)
-        self._note["digest"] = self._digest.hexdigest()
+        data, note = b"".join(lines), self._note
+        note["offset"] += len(data)
+        note["line"] += len(lines)
+        note["tail"] = (note.get("tail", "").encode() + data)[-_TAIL:].decode("utf-8", "ignore")
 
-    def _block(self, lines: list[bytes], found: Found) -> None:
-        """Takes lines at once; where one cannot be read, one by one, to say which."""
+    def _block(self, lines: list[bytes]) -> None:
+        """Takes lines at once; where one cannot be read, in halves, to say which."""
         asked, note = self._asked, self._note
         try:
-            rows, places = self._rows(lines)
+            rows, places = self._rows(lines, note["header"], note["line"])
             if not rows.rows:
                 self._taken(lines)
                 return
@@ -223,50 +180,48 @@ class Feed:
         except InvalidData:
             if len(lines) == 1:
                 raise
-            for line in lines:
-                self._block([line], found)
+            half = len(lines) // 2
+            self._block(lines[:half])
+            self._block(lines[half:])
             return
         done, first = 0, int(note["line"])
         try:
             if asked.key is None or not (missing.any() or note["open"]):
-                for alarm in self.monitor.update(p[~missing], y[~missing]):
-                    found(alarm)
+                self.monitor.update(p[~missing], y[~missing])
                 done = rows.rows
                 note["skipped"] += int(missing.sum())
             else:
                 keys = rows.sample(asked.key, rows.rows)
                 for one, other, key in zip(p.tolist(), y.tolist(), keys, strict=True):
-                    where = f"{self.name}, line {first + places[done] + 1}"
-                    for alarm in self._question(where, one, other, key):
-                        found(alarm)
+                    self._question(f"{self.name}, line {first + places[done] + 1}", one, other, key)
                     done += 1
         finally:
             if done:
-                note["met"] |= bool((y[:done] == 1.0).any())
                 note["largest"] = max(note["largest"], float(np.nanmax(p[:done], initial=0.0)))
                 if times is not None:
                     note["last"] = [float(times[done - 1]), rows.text(str(asked.time), done - 1)]
             self._taken(lines if done == rows.rows else lines[: places[done]])
 
-    def _rows(self, lines: list[bytes]) -> tuple[Rows, list[int]]:
-        """The lines that are not blank, as rows; and which they are."""
-        text = self._text(lines).replace("\r\n", "\n").replace(self._note["end"] or "\n", "\n")
-        texts = text.removesuffix("\n").split("\n")
-        places = [i for i, text in enumerate(texts) if text.strip()]
-        data, before = "\n".join([texts[i] for i in places]).encode(), int(self._note["line"])
-        rows = csv_rows(data, self.name, self._columns, self._asked.delimiter or ",", before - 1)
+    def _rows(self, lines: list[bytes], columns: list[str], before: int) -> tuple[Rows, list[int]]:
+        """The lines that are neither blank nor remarks, as rows; and which they are."""
+        self._text(lines)
+        places = [i for i, line in enumerate(lines) if line.strip() and not line.startswith(b"#")]
+        data = b"".join(lines[i] for i in places)
+        rows = csv_rows(data, self.name, columns, self._asked.delimiter or ",", before - 1)
         if rows.rows != len(places):
             raise InvalidData(f"{self._here()} holds a part of another; expected one event a line")
         return rows, places
 
     def _text(self, lines: list[bytes]) -> str:
-        encoding = str(self._note["encoding"])
         try:
-            return b"".join(lines).decode(encoding)
-        except UnicodeError as error:
-            raise not_encoded(self._here(), error, encoding) from None
+            return b"".join(lines).decode()
+        except UnicodeDecodeError as error:
+            raise InvalidData(
+                f"{self._here()} is not UTF-8 ({error.reason}); expected UTF-8: iconv -f latin1 -t utf-8 FILE | "
+                "onlinecal watch -"
+            ) from None
 
-    def _times(self, rows: Rows, column: str) -> Any:
+    def _times(self, rows: Rows, column: str) -> Floats:
         """The times; refuses one before the last of the lines before."""
         before, values = self._note["last"], rows.numbers(column, dates=True)
         if before is not None and as_time(rows.text(column, 0))[1] != as_time(before[1])[1]:
@@ -278,25 +233,23 @@ class Feed:
             )
         return values
 
-    def _question(self, where: str, p: float, y: float, key: str) -> list[Alarm]:
+    def _question(self, where: str, p: float, y: float, key: str) -> None:
         """A line with a key, where questions are open or one of both is missing."""
         opened: dict[str, int] = self._note["open"]
         if math.isnan(p) and math.isnan(y):
-            if self._asked.skip_missing:
-                self._note["skipped"] += 1
-                return []
-            raise InvalidData(f"{where} has neither forecast nor outcome; expected one of them")
-        if math.isnan(y):
+            if not self._asked.skip_missing:
+                raise InvalidData(f"{where} has neither forecast nor outcome; expected one of them")
+            self._note["skipped"] += 1
+        elif math.isnan(y):
             if key in opened:
                 raise InvalidData(f"{where}: question {key!r} is open already; expected its outcome")
             opened[key] = self.monitor.ask(p)
-            return []
-        # Files that are written again repeat the forecast beside the outcome.
-        if key in opened:
-            return self.monitor.tell(opened.pop(key), y)
-        if math.isnan(p):
+        elif key in opened:  # files that are written again repeat the forecast beside the outcome
+            self.monitor.tell(opened.pop(key), y)
+        elif math.isnan(p):
             raise InvalidData(f"{where}: no forecast for {key!r} is open; expected it before its outcome")
-        return self.monitor.update(p, y)
+        else:
+            self.monitor.update(p, y)
 
 
 def _kept(asked: Asked) -> dict[str, Any]:
@@ -304,7 +257,6 @@ def _kept(asked: Asked) -> dict[str, Any]:
     return {name: getattr(asked, name, None) for name in _OPTIONS} | {
         "forecast": asked.forecasts[0] if asked.forecasts else None,
         "positive": None if asked.positive is None else asked.positive.strip().lower(),
-        "encoding": None if asked.encoding is None else codec(asked.encoding),
     }
 
 

@@ -19,7 +19,7 @@ from onlinecal.monitoring import feed as feed_module
 from onlinecal.monitoring.alarms import summary
 from onlinecal.monitoring.feed import Feed
 from onlinecal.monitoring.monitor import Monitor
-from onlinecal.monitoring.watching import _opened, watch
+from onlinecal.monitoring.watching import _reading, watch
 from tests.command_line import onlinecal
 from tests.monitoring.streams import biased
 
@@ -50,17 +50,17 @@ def same(one, other):
 
 
 def fed(data, asked=None, size=None, last=False):
-    """The monitor in the end, the alarms told, what was said, and what was wrong, if anything."""
-    monitor, told, said, error = Monitor(), [], [], ""
+    """The monitor in the end, what was said, and what was wrong, if anything."""
+    monitor, said, error = Monitor(), [], ""
     feed = Feed(monitor, "x", asked or Asked(), said.append)
     try:
         for at in range(0, len(data), size or len(data)):
-            feed.take(data[at : at + (size or len(data))], found=told.append)
+            feed.take(data[at : at + (size or len(data))])
         if last:
-            feed.take(b"", last=True, found=told.append)
+            feed.take(b"", last=True)
     except InvalidData as caught:
         error = str(caught)
-    return monitor, told, said, error
+    return monitor, said, error
 
 
 @pytest.mark.parametrize("size", [1, 7, 4096])
@@ -68,10 +68,9 @@ def test_bytes_may_come_in_any_pieces(wrong, whole, size):
     data = wrong[2].encode()[:-1]  # the last line has no end
     monitor, *_ = fed(data, size=size)
     assert monitor.events == 299
-    monitor, told, *_ = fed(data, size=size, last=True)
+    monitor, *_ = fed(data, size=size, last=True)
     assert monitor.note["feed"]["offset"] == len(data)
     assert same(monitor, whole)
-    assert tuple(told) == whole.alarms
 
 
 SMALL = "no cell of column 'p' is above 1"
@@ -91,7 +90,7 @@ SMALL = "no cell of column 'p' is above 1"
 def test_what_is_said_of_lines(text, asked, events, words, times):
     """Line by line, in pieces, and many lines at once."""
     for size in (1, 9, None):
-        monitor, _, said, error = fed(text.encode(), Asked(**asked), size, last=True)
+        monitor, said, error = fed(text.encode(), Asked(**asked), size, last=True)
         assert (monitor.events, error) == (events, "")
         assert " ".join(said).count(words) == times
 
@@ -121,7 +120,7 @@ BAD = [
     ("p,y,id\n0.5,,a\n0.5,,a\n", {"key": "id"}, "line 3: question 'a' is open already"),
     ("p,y,t\n.5,1,2026-01-02\n.5,1,2026-01-01\n", {"time": "t"}, "line 3: goes back in time"),
     ("p,y,t\n.5,1,2026\n.5,1,2026-01-01\n", {"time": "t"}, "line 3: column 't' is '2026-01-01'; expected"),
-    ("p,y\n0.5,\xff\n", {}, "not utf-8"),
+    ("p,y\n0.5,\xff\n", {}, "x, line 2 is not UTF-8 (invalid start byte); expected UTF-8: iconv"),
 ]  # fmt: skip
 
 
@@ -135,7 +134,7 @@ def test_bad_lines_are_named_and_those_before_are_taken(text, asked, words):
 
 ODD = {
     "nothing": [],
-    "a blank line, and ends of lines": [(20, "\n"), (30, "0.5,1,7\r\n"), (45, "0.25,0,7\r")],
+    "a blank line, the end of a line, a remark": [(20, "\n"), (30, "0.5,1,7\r\n"), (45, "# 0.5,1,7\n")],
     "quotes": [(40, '"0.5","1","7"\n'), (41, '"0,5",1,"a ""b"""\n')],
     "a quote that does not end": [(50, '0.5,1,"7\n')],
     "per cent": [(60, "50%,1,7\n")],
@@ -167,8 +166,8 @@ def test_lines_at_once_are_lines_one_by_one(monkeypatch, wrong, odd, asked):
     found = []
     for at_once, size in ((1, None), (32, 1500)):
         monkeypatch.setattr(feed_module, "_AT_ONCE", at_once)
-        monitor, told, _, error = fed(data, asked, size)
-        found.append((told, error, monitor.note["feed"], monitor._epoch.banks.tobytes()))
+        monitor, _, error = fed(data, asked, size)
+        found.append((monitor.alarms, error, monitor.note["feed"], monitor._epoch.banks.tobytes()))
     assert found[0] == found[1]
     if odd == "nothing":
         assert found[0][0]
@@ -176,11 +175,13 @@ def test_lines_at_once_are_lines_one_by_one(monkeypatch, wrong, odd, asked):
 
 
 def test_lines_that_wait_are_read_at_once(monkeypatch, wrong):
-    """Where there is nothing odd, none is looked at by itself but the header."""
+    """Where there is nothing odd, none is looked at by itself; the first lines also tell the columns."""
     looked_at, rows = [], Feed._rows
-    monkeypatch.setattr(Feed, "_rows", lambda self, lines: looked_at.append(len(lines)) or rows(self, lines))
+    monkeypatch.setattr(
+        Feed, "_rows", lambda self, lines, *more: looked_at.append(len(lines)) or rows(self, lines, *more)
+    )
     assert fed(wrong[2].encode())[0].events == 300
-    assert looked_at == [300]
+    assert looked_at == [300, 300]
 
 
 # ---------------------------------------------------------------- files
@@ -219,31 +220,39 @@ def test_a_file_that_is_replaced_is_followed_where_it_goes_on(tmp_path):
     file.write_text("p,y\n0.5,1\n0.2")
     monitor = Monitor()
     feed = Feed(monitor, "a.csv", Asked())
-    with _opened(file, feed, follow=True) as read:
+
+    def reading(follow=True, feed=feed):
+        return _reading(file, "a.csv", feed, follow)
+
+    with reading() as read:
         for text in ("p,y\n0.5,1\n0.25,0\n", None):
             feed.take(read())
-            assert read() == b""
+            assert read() is None
             if text is not None:
                 replaced(text)
+                assert read() is None
         assert (monitor.events, monitor.bias().total) == (2, 0.25)
         file.unlink()
-        assert read() == b""
-        beginning = "does not begin with the 17 bytes taken; expected it to grow"
+        assert read() is None
+        stopped = (
+            "a.csv does not go on where the watch stopped, after 17 bytes: it is shorter, or was written"
+        )
         for text in ("p,y\n0.5,0\n0.25,0\n0.1,0\n", "p,y\n", ""):
             replaced(text)
-            with pytest.raises(InvalidData, match=beginning), _opened(file, feed, follow=True):
+            with pytest.raises(InvalidData, match=stopped), reading():
                 pass
-        with pytest.raises(InvalidData, match=beginning):
+        with pytest.raises(InvalidData, match=stopped):
             read()
-        replaced("p,y\n0.5,1\n0.25,0\n0.1,0\n")
+    replaced("p,y\n0.5,1\n0.25,0\n0.1,0\n")
+    with reading() as read:
         feed.take(read())
         os.truncate(file, 20)
-        with pytest.raises(InvalidData, match="has become shorter while it was watched"):
+        with pytest.raises(InvalidData, match="after 23 bytes: it is shorter"):
             read()
     assert monitor.events == 3
     # A watch that does not wait reads the file that was opened to its end.
     replaced("p,y\n0.5,1\n")
-    with _opened(file, Feed(Monitor(), "a.csv", Asked()), follow=False) as read:
+    with reading(False, Feed(Monitor(), "a.csv", Asked())) as read:
         assert len(read()) == 10
         replaced("p,y\n")
         assert read() == b""
@@ -287,6 +296,29 @@ def test_it_follows_a_file_until_it_is_stopped_alone(tmp_path, wrong, whole):
     assert [one["event"] for one in found] == [alarm.event for alarm in whole.alarms]
     assert json.loads(rest.splitlines()[-1])["alarms"] == len(whole.alarms)
     # Lines taken before the stop are kept; going on takes the rest.
+    monitor = Monitor.load(state)
+    watch(monitor, file, Asked(), state=state)
+    assert same(monitor, whole)
+
+
+def test_a_watch_that_is_killed_loses_and_doubles_nothing(tmp_path, wrong, whole):
+    """By the system while it waits, and by an error while an alarm is told."""
+    file, state, lines = tmp_path / "a.csv", tmp_path / "s.npz", wrong[2].splitlines(keepends=True)
+    file.write_text("".join(lines[: whole.alarms[0].event + 2]))
+    running = subprocess.Popen(
+        [sys.executable, "-m", "onlinecal", "watch", str(file), "--follow", "--state", str(state), "--json"],
+        stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    assert json.loads(running.stdout.readline())["event"] == whole.alarms[0].event
+    running.kill()
+    running.communicate()
+    file.write_text(wrong[2])
+
+    def broken(alarm):
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        watch(Monitor.load(state) if state.exists() else Monitor(), file, Asked(), state=state, found=broken)
     monitor = Monitor.load(state)
     watch(monitor, file, Asked(), state=state)
     assert same(monitor, whole)
@@ -345,7 +377,7 @@ def kept(tmp_path):
 
 OTHERS = {
     "--forecast q": "--forecast p", "--outcome z": "--outcome y", "--positive 0": "--positive 1", "--id k": "no --id",
-    "--time k": "--time t", "--delimiter ;": "--delimiter ,", "--encoding latin-1": "no --encoding",
+    "--time k": "--time t", "--delimiter ;": "--delimiter ,",
     "--alpha 0.1": "of a watch with 0.05", "--restart never": "of a watch with spend",
     "--open-at-once 3": "of a watch with None",
 }  # fmt: skip
@@ -364,10 +396,10 @@ def test_another_test_does_not_go_on(kept):
             assert was in error
             assert "another --state" in error
     error = refused("-", input="t,p,y\n3,50,0\n")
-    assert "standard input: the state is of a file; expected that file, or another --state" in error
+    assert "standard input: the state is of a file; expected the same, or another --state" in error
     for text in ("p,q,y,z,t,k\n10,20,1,0,1,a\n20,10,1,1,2,b\n30,30,1,1,3,c\n", "p,q,y,z,t,k\n", ""):
         (kept / "a.csv").write_text(text)
-        assert "a.csv does not begin with the 40 bytes taken; expected it to grow" in refused("a.csv")
+        assert "a.csv does not go on where the watch stopped, after 40 bytes" in refused("a.csv")
     assert (kept / "s").read_bytes() == before
     # The name of a file is no part of it, and what is not asked for is what it was.
     (kept / "b.csv").write_text(grown)
@@ -381,7 +413,7 @@ def test_standard_input_is_more_of_standard_input(kept):
         assert ("standard input goes on after 1 event" in done.stderr) == (count == 2)
     onlinecal("watch", "-", "--state", "piped", cwd=kept, input="")
     error = onlinecal("watch", "a.csv", "--state", "piped", cwd=kept, rc=2).stderr
-    assert "a.csv: the state is of a watch of standard input" in error
+    assert "a.csv: the state is of a pipe" in error
 
 
 def test_a_file_that_is_no_state_is_refused_in_plain_words(kept, seed):
