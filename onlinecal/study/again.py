@@ -9,18 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from onlinecal.core.columns import Column, Held
-from onlinecal.core.errors import InvalidData, OnlinecalError, StoreError
+from onlinecal.core.errors import StoreError
+from onlinecal.core.levels import LevelSets
 from onlinecal.core.progress import Progress
 from onlinecal.study.entries import Planned
 from onlinecal.study.gammas import Gammas, Group, whole_runs
 from onlinecal.study.lock import writing
-from onlinecal.study.panel import Panel
+from onlinecal.study.panel import Asked, AskedTask, Panel
 from onlinecal.study.planning import Cell
 from onlinecal.study.played import Floats, Played
 from onlinecal.study.store import Store
-
-_NOT_KEPT = "their level sets are not kept"
-_ROUNDS = "the rounds are read one by one"
 
 
 class Task(NamedTuple):
@@ -36,9 +34,7 @@ class Task(NamedTuple):
     def reasons(self) -> Iterator[tuple[str, str]]:
         """Why runs that are there are played again, and for which measures and tasks: (reason, name)."""
         if self.again and not self.kept:
-            for asked in self.cell.panel.measures:
-                yield _NOT_KEPT if asked.needs is None else _ROUNDS, asked.name
-            yield from ((_NOT_KEPT, task.name) for task in self.cell.panel.tasks)
+            yield from ((_why_played(asked), asked.name) for asked in self.cell.panel.asked)
 
     def computed(self, gammas: tuple[Group, ...]) -> dict[Held, Floats]:
         """The totals, from level sets that are kept."""
@@ -46,6 +42,10 @@ class Task(NamedTuple):
         whom = f"{cell.forecaster.label!r} against {cell.nature_label!r}"
         runs = range(cell.first, cell.runs)
         return _totals(cell.panel, Gammas(gammas), runs, cell.times, cell.nature.strategy.streams, whom)
+
+
+def _why_played(asked: Asked | AskedTask) -> str:
+    return "their level sets are not kept" if asked.needs is None else "the rounds are read one by one"
 
 
 def tasks(cell: Cell, held: Mapping[Held, int], gammas: Callable[[], tuple[Group, ...]]) -> list[Task]:
@@ -80,14 +80,17 @@ def _totals(
     """Totals of level sets of these runs, (n, runs) each, over all rounds and of each stream."""
     own = [*panel.held().values()]
     totals = np.zeros((len(times), len(runs), 1 + len(streams), len(own)))
-    for i, run, place in np.ndindex(totals.shape[:3]):
-        gamma = gammas.of(i, runs[run], place - 1 if place else None)
-        if gamma is None:
-            continue  # no outcome is known yet: totals are the empty sum
-        try:
-            totals[i, run, place] = panel.read(gamma)
-        except OnlinecalError as error:
-            raise InvalidData(f"{error}; after round {times[i]} of {whom}, run {runs[run]}") from error
+    for i, place in np.ndindex(len(times), 1 + len(streams)):
+        found = [gammas.of(i, run, place - 1 if place else None) for run in runs]
+        # Where no outcome is known yet, totals are the empty sum.
+        known = [j for j, gamma in enumerate(found) if gamma is not None]
+
+        def which(j: int, round: int = times[i], known: Sequence[int] = known) -> str:
+            return f"after round {round} of {whom}, run {runs[known[j]]}"
+
+        if known:
+            sets = LevelSets.of([gamma for gamma in found if gamma is not None])
+            totals[i, known, place] = panel.read_each(sets, which=which)
     return {
         Held(replace(held.column, stream=stream), held.content): totals[:, :, place, j].copy()
         for place, stream in enumerate(("", *streams))
@@ -95,42 +98,27 @@ def _totals(
     }
 
 
-def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list[str]]]:
-    """A cell with further columns, and reason → names of what cannot be computed."""
-    streams, runs = played.streams, range(played.runs)
+def measured_later(played: Played, panel: Panel) -> tuple[Played, list[tuple[str, str]]]:
+    """A cell with further columns, and what cannot be computed, with why."""
+    streams, left = played.streams, [*played.columns]
     if played.origin is not None:
         then, now = played.origin.columns, panel.held(streams)
-        left = tuple(c for c in played.columns if c not in now or then.get(c) == now[c])
-        played = replace(played, columns=left, totals={c.name: played.totals[c.name] for c in left})
-    gammas = played.gammas
-    found: dict[Held, Floats] = {}
-    reasons: dict[str, list[str]] = {}
-    known = set(played.columns)
-    each = [(asked.name, Panel((asked,), ())) for asked in panel.measures]
-    each += [(task.name, Panel((), (task,))) for task in panel.tasks]
-    for name, alone in each:
-        if known.issuperset(alone.columns):
-            continue
-        why = ""
-        if alone.of_gamma() is None:
-            why = "it reads the rounds one by one, which are not kept"
-        elif not whole_runs(gammas.groups) >= set(runs):
-            why = _NOT_KEPT
-        if why:
-            reasons.setdefault(why, []).append(name)
-        else:
-            whom = f"{played.forecaster!r} against {played.nature!r}"
-            found |= _totals(alone, gammas, runs, played.rounds.tolist(), streams, whom)
-    if not found:
-        return played, reasons
+        left = [c for c in left if c not in now or then.get(c) == now[c]]
+    todo = [asked for asked in panel.asked if not {*asked.columns} <= {*left}]
+    whole = bool(todo) and whole_runs(played.gammas.groups) >= set(range(played.runs))
+    reasons = [(asked.name, _why_played(asked)) for asked in todo if not whole or asked.needs is not None]
+    able, found = Panel(tuple(todo)).of_gamma() if whole else None, {}
+    if able is not None:
+        whom, runs = f"{played.forecaster!r} against {played.nature!r}", range(played.runs)
+        found = _totals(able, played.gammas, runs, played.rounds.tolist(), streams, whom)
     # Behind those that were asked for before, and before what players certify.
-    new = {held.column: held for held in found}
-    columns = [c for c in played.columns if c.kind != "certificate"] + list(new)
-    columns += [c for c in played.columns if c.kind == "certificate"]
+    columns = sorted([*left, *(held.column for held in found)], key=lambda c: c.kind == "certificate")
     totals = played.totals | {held.column.name: values for held, values in found.items()}
-    origin = played.origin and replace(played.origin, columns={**played.origin.columns, **new})
-    totals = {c.name: totals[c.name] for c in columns}
-    return replace(played, columns=tuple(columns), totals=totals, origin=origin), reasons
+    new = {held.column: held for held in found}
+    return replace(
+        played, columns=tuple(columns), totals={c.name: totals[c.name] for c in columns},
+        origin=played.origin and replace(played.origin, columns={**played.origin.columns, **new}),
+    ), reasons  # fmt: skip
 
 
 def measure_file_again(path: Path, panel: Panel) -> tuple[int, dict[tuple[str, str], list[str]]]:
@@ -147,8 +135,8 @@ def measure_file_again(path: Path, panel: Panel) -> tuple[int, dict[tuple[str, s
             for planned, cell in zip(store.finished(now), cells, strict=True):
                 progress.describe(f"{cell.forecaster} vs {cell.nature}, T = {cell.horizon:,}, from Γ")
                 found, why = measured_later(cell, panel)
-                for reason, name in ((reason, name) for reason, names in why.items() for name in names):
-                    reasons.setdefault((name, reason), []).append(str(planned))
+                for reason in why:
+                    reasons.setdefault(reason, []).append(str(planned))
                 assert found.origin is not None
                 own = {found.origin.columns[c]: found.totals[c.name] for c in found.columns}
                 if any(held[planned.key].get(h, 0) < planned.runs for h in own):

@@ -168,9 +168,7 @@ class Kept(Results):
             listed(measures), listed(tasks), max((cell.horizon for cell in self.cells), default=None)
         )
         found = [measured_later(cell, panel) for cell in self.cells]
-        failed = Counter(
-            (name, why) for _, reasons in found for why, names in reasons.items() for name in names
-        )
+        failed = Counter(reason for _, reasons in found for reason in reasons)
         for (name, why), count in failed.items():
             if count == len(found):
                 raise InvalidData(f"{name!r} cannot be computed, since {why}; expected to play it")

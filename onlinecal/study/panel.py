@@ -46,11 +46,6 @@ class Asked(NamedTuple):
     many: Callable[[LevelSets], Floats | None] | None = None
 
     @property
-    def bracket(self) -> bool:
-        """Whether it takes two columns."""
-        return len(self.columns) == 2
-
-    @property
     def needs(self) -> frozenset[str] | None:
         """The kinds of context that a measure of rounds reads; None for a measure of Γ."""
         return needs_of(self.record.function)
@@ -58,7 +53,7 @@ class Asked(NamedTuple):
     @property
     def name(self) -> str:
         """The name in tables, of either end."""
-        return replace(self.columns[0], end="").name
+        return self.columns[0].whole
 
     @property
     def content(self) -> dict[str, Any]:
@@ -66,47 +61,87 @@ class Asked(NamedTuple):
         what = {"measure": self.record.name, "version": self.record.version}
         if self.columns[0].kind == "function":
             what = content(self.record.function)
-        return {"what": what, "options": {key: content(value) for key, value in self.options.items()}}
+        options = {key: content(value) for key, value in self.options.items()}
+        return {"what": what, "options": options, "bracket": len(self.columns) == 2}
+
+    def read(self, seen: JointDistribution | Transcript | None) -> list[float]:
+        """The value in each of its columns."""
+        value = measured(self.columns[0].measure, self.function, seen)
+        if not isinstance(value, Bracket):
+            return [value] * len(self.columns)
+        if len(self.columns) == 2:
+            return [value.lower, value.upper]
+        raise InvalidData(f"measure {self.name!r} returned {value!r}; expected a number")
+
+
+class AskedTask(NamedTuple):
+    """A task that is asked for, with a column for each part of its account."""
+
+    columns: tuple[Column, ...]
+    task: Task
+    needs = None
+
+    @property
+    def name(self) -> str:
+        """That of the task."""
+        return self.task.name
+
+    @property
+    def content(self) -> Any:
+        """All that its numbers depend on."""
+        return content(self.task)
+
+    def read(self, gamma: JointDistribution) -> Sequence[float]:
+        """The account of one Γ."""
+        return self.task.account(gamma)
+
+    def many(self, sets: LevelSets) -> Floats | None:
+        """Those of several, (B, columns); None for a task that has no form for them."""
+        task = self.task
+        if isinstance(task, DecisionTask) and type(task).account is DecisionTask.account:
+            return task.accounts(sets)
+        return None
 
 
 @dataclass(frozen=True)
 class Panel:
     """Measures and tasks evaluated together: a column each, two of a bracket, one for each part of an account."""
 
-    measures: tuple[Asked, ...]
-    tasks: tuple[Task, ...]
+    asked: tuple[Asked | AskedTask, ...]
 
     @classmethod
     def of(
         cls, measures: Iterable[Any] = (), tasks: Iterable[Any] = (), *, rounds: int | None = None
     ) -> "Panel":
         """Of names, named tables, functions and tasks; a measure exact up to `rounds` levels has one column."""
-        panel = cls(
-            tuple(each_measure(partial(_asked, rounds=rounds), listed(measures))),
-            tuple(map(as_decision_maker, listed(tasks))),
-        )
+        own = each_measure(partial(_asked, rounds=rounds), listed(measures))
+        panel = cls((*own, *map(_asked_task, listed(tasks))))
         names = panel.names
         if not names:
             raise InvalidParameter("no measures and no tasks; expected at least one of either")
         for name in names:
             if names.count(name) > 1:
                 raise InvalidParameter(f"{name!r} is asked for twice; expected each measure and task once")
-        for asked in panel.measures:
+        for asked in own:
             # An option that is out of range is refused before the game.
             if asked.needs is None and (asked.options or asked.columns[0].kind == "function"):
                 measured(asked.name, asked.function, _sample())
         return panel
 
+    @property
+    def measures(self) -> list[Asked]:
+        """Those that are no tasks."""
+        return [asked for asked in self.asked if isinstance(asked, Asked)]
+
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """Columns that `read` returns, in its order."""
-        measured = [column for asked in self.measures for column in asked.columns]
-        return (*measured, *(column for task in self.tasks for column in _account(task)))
+        return tuple(column for asked in self.asked for column in asked.columns)
 
     @property
     def keeps(self) -> frozenset[str] | None:
         """The kinds of context that measures of rounds read; None where there is no such measure."""
-        needs = [kinds for asked in self.measures if (kinds := asked.needs) is not None]
+        needs = [kinds for asked in self.asked if (kinds := asked.needs) is not None]
         return frozenset().union(*needs) if needs else None
 
     @property
@@ -117,13 +152,12 @@ class Panel:
     def held(self, streams: Sequence[str] = ()) -> Mapping[Column, Held]:
         """Its columns, and those of streams, with what their numbers depend on beside the game."""
         if tuple(streams) not in self._held:
-            told: dict[Column, Any] = {}
-            for asked in self.measures:
-                own = {**asked.content, "bracket": asked.bracket}
-                told |= dict.fromkeys(asked.columns, own)
-            for task in self.tasks:
-                told |= dict.fromkeys(_account(task), content(task))
-            kept = [Held.of(column, what) for column, what in told.items()]
+            kept = [
+                Held.of(column, what)
+                for asked in self.asked
+                for what in [asked.content]
+                for column in asked.columns
+            ]
             kept += [Held(replace(h.column, stream=s), h.content) for s in streams for h in kept]
             self._held[tuple(streams)] = MappingProxyType({held.column: held for held in kept})
         return self._held[tuple(streams)]
@@ -134,19 +168,17 @@ class Panel:
 
     def only(self, columns: Container[Column]) -> "Panel":
         """Those of its measures and tasks that have one of these columns; itself where that is all of them."""
-        return self._with(
-            tuple(asked for asked in self.measures if any(c in columns for c in asked.columns)),
-            tuple(task for task in self.tasks if any(c in columns for c in _account(task))),
-        )
+        some = tuple(asked for asked in self.asked if any(c in columns for c in asked.columns))
+        return self if len(some) == len(self.asked) else Panel(some)
 
     def of_gamma(self) -> "Panel | None":
         """Without measures of rounds; None where nothing else is in it."""
-        panel = self._with(tuple(asked for asked in self.measures if asked.needs is None), self.tasks)
-        return panel if panel.measures or panel.tasks else None
+        some = tuple(asked for asked in self.asked if asked.needs is None)
+        return Panel(some) if some else None
 
-    def _with(self, measures: tuple[Asked, ...], tasks: tuple[Task, ...]) -> "Panel":
-        whole = len(measures) == len(self.measures) and len(tasks) == len(self.tasks)
-        return self if whole else replace(self, measures=measures, tasks=tasks)
+    def read(self, gamma: JointDistribution) -> list[float]:
+        """The total T·μ(Γ) of every column, without measures of rounds."""
+        return self.read_each(LevelSets.of([gamma]))[0].tolist()  # type: ignore[no-any-return]
 
     def read_each(
         self,
@@ -154,51 +186,27 @@ class Panel:
         rounds: Sequence[Transcript | None] | None = None,
         which: Callable[[int], str] = "Γ {}".format,
     ) -> Floats:
-        """As `read`, of several Γ, (B, columns); an error says `which` of them."""
-        known: dict[int, list[float]] = {}
-        if len(sets.predictions) <= FEW:
-            found = {i: asked.many(sets) for i, asked in enumerate(self.measures) if asked.many is not None}
-            known = {i: values.tolist() for i, values in found.items() if values is not None}
-        if len(known) == len(self.columns):
-            totals = sets.weights[:, None] * np.array([*known.values()]).T
-            if not np.isnan(totals).any():
-                return totals
-        totals = np.empty((len(sets), len(self.columns)))
-        for i, gamma in enumerate(sets):
-            seen = rounds[i] if rounds else None
-            try:
-                totals[i] = self.read(gamma, seen, {at: values[i] for at, values in known.items()})
-            except OnlinecalError as error:
-                raise InvalidData(f"{error}; {which(i)}") from error
-        return totals
+        """As `read`, of several Γ and their rounds, (B, columns); an error says `which` of them."""
+        gammas = cache(partial(list, sets))  # made once, and only if one is read alone
+        few, parts = len(sets.predictions) <= FEW, []
+        for asked in self.asked:
+            values = asked.many(sets) if few and asked.many is not None else None
+            if values is None:
+                each = gammas() if asked.needs is None else rounds or [None] * len(sets)
+                values = np.array([_read(asked, seen, which, i) for i, seen in enumerate(each)], np.float64)
+            parts.append(values.reshape(len(sets), len(asked.columns)))
+        totals = sets.weights[:, None] * np.concatenate(parts, axis=1)
+        for i, at in np.argwhere(np.isnan(totals))[:1].tolist():
+            name = self.columns[at].name
+            raise InvalidData(f"{name} is NaN on {gammas()[i]!r}; expected a number; {which(i)}")
+        return np.asarray(totals)
 
-    def read(
-        self,
-        gamma: JointDistribution,
-        rounds: Transcript | None = None,
-        known: Mapping[int, float] = MappingProxyType({}),
-    ) -> list[float]:
-        """The total T·μ(Γ) of every column; `known` are values of some measures, by their place."""
-        values: list[float] = []
-        for i, asked in enumerate(self.measures):
-            if i in known:
-                values.append(known[i])
-                continue
-            seen = gamma if asked.needs is None else rounds
-            value = measured(asked.columns[0].measure, asked.function, seen)
-            if not isinstance(value, Bracket):
-                values += [value] * len(asked.columns)
-            elif asked.bracket:
-                values += [value.lower, value.upper]
-            else:
-                raise InvalidData(f"measure {asked.name!r} returned {value!r}; expected a number")
-        for task in self.tasks:
-            values += task.account(gamma)
-        totals = [gamma.weight * value for value in values]
-        if any(map(math.isnan, totals)):
-            column = self.columns[[math.isnan(total) for total in totals].index(True)].name
-            raise InvalidData(f"{column} is NaN on {gamma!r}; expected a number")
-        return totals
+
+def _read(asked: Asked | AskedTask, seen: Any, which: Callable[[int], str], i: int) -> Sequence[float]:
+    try:
+        return asked.read(seen)
+    except OnlinecalError as error:
+        raise InvalidData(f"{error}; {which(i)}") from error
 
 
 @cache
@@ -274,15 +282,18 @@ def _asked(spec: Any, rounds: int | None) -> Asked:
     return Asked(columns, function, record, options, many=many)
 
 
-def _account(task: Task) -> list[Column]:
-    """The columns of a task, in the order of `tasks.Account`."""
+def _asked_task(spec: Any) -> AskedTask:
+    task = as_decision_maker(spec)
     inner, response = (
         (task.task, response_name(task.response)) if isinstance(task, DecisionMaker) else (task, "")
     )
     kind: Kind = "other_task"
     if isinstance(inner, DecisionTask | QuadraticTask):
         kind = "decision_task" if isinstance(inner, DecisionTask) else "quadratic_task"
-    return [Column(kind, entry, task=inner.name, response=response) for entry in ACCOUNT]
+    # In the order of `tasks.Account`.
+    return AskedTask(
+        tuple(Column(kind, entry, task=inner.name, response=response) for entry in ACCOUNT), task
+    )
 
 
 def _with(name: str, function: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:

@@ -219,7 +219,7 @@ def test_of_gamma_that_is_not_kept_nothing_is_computed(tmp_path):
 def test_what_cannot_be_computed_of_any_cell_is_an_error():
     options = {"horizon": 20, "runs": 2, "measures": ["ece"]}
     found = oc.play("constant", "drift", **options, keep="none")
-    for what, why in (("cdl", "their level sets are not kept"), (last, "it reads the rounds one by one")):
+    for what, why in (("cdl", "their level sets are not kept"), (last, "the rounds are read one by one")):
         with pytest.raises(InvalidData, match=f"cannot be computed, since {why}"):
             found.measure_again([what])
     kept = oc.play("constant", "drift", **options)
