@@ -183,8 +183,7 @@ def play(
         for cell, found in play_cells(cells, bar, executor):
             if isinstance(found, OnlinecalError):
                 if isinstance(found, CellError | WorkerError):  # the two that name no cell
-                    who = f"{cell.forecaster.label!r} against {cell.nature_label!r} at T = {cell.horizon}"
-                    found.args = (f"{who}: {found}",)
+                    found.args = (f"{cell.whom} at T = {cell.horizon}: {found}",)
                 raise found
             played[id(cell)] = result(cell, found)
     return Study(
@@ -217,7 +216,7 @@ def load(path: Path | str) -> Study:
     """
     path = Path(path)
     with Store.open(path) as store:
-        study, go_on = Study.of(store.results()), store.go_on
+        study, go_on = Study.of(store), store.go_on
     if not study.cells:
         raise StoreError(f"{path} has no finished cells yet; go on with: {go_on}")
     return study

@@ -51,10 +51,10 @@ def session(path, planned, **options):
 def played(path, planned, **options):
     """Plays to the end: the study, the remarks, and which cells were played for it."""
     with session(path, planned, **options) as opened:
-        before = opened._store.runs()
+        before = opened.store.runs()
         opened.play()
-        new = {key: runs - before.get(key, 0) for key, runs in opened._store.runs().items()}
-        return oc.Study.of(opened.results()), opened.remarks, {key for key, runs in new.items() if runs > 0}
+        new = {key: runs - before.get(key, 0) for key, runs in opened.store.runs().items()}
+        return oc.Study.of(opened.store), opened.remarks, {key for key, runs in new.items() if runs > 0}
 
 
 def resumed(path, planned):
@@ -66,7 +66,7 @@ def resumed(path, planned):
 
 def read(path):
     with Store.open(path) as store:
-        return oc.Study.of(store.results())
+        return oc.Study.of(store)
 
 
 def change(path, *statements):

@@ -219,7 +219,7 @@ def study_of(path: Path) -> Any:
     from onlinecal.study.store import Store
 
     with Store.open(path) as store:
-        study, planned, go_on = Study.of(store.results()), len(store.plan()), store.go_on
+        study, planned, go_on = Study.of(store), len(store.plan()), store.go_on
     if not study.cells:
         raise StoreError(f"{path} has no finished cells yet; go on with: {go_on}")
     if len(study.cells) < planned:

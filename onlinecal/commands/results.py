@@ -77,16 +77,16 @@ def run(
         notes = [f"not played: {who!r} against {whom!r}: {why}" for who, whom, why in refused[:NAMED]]
         if len(refused) > NAMED:
             notes.append(f"nor are {len(refused) - NAMED:,} more pairs; `onlinecal status` names all of them")
-        long = slow_measures(measuring(loaded.cells, session.runs()))
+        long = slow_measures(measuring(loaded.cells, session.store.runs()))
         for remark in filter(None, (*notes, *session.remarks, long)):
             print(f"note: {remark}", file=sys.stderr)
         try:
             failed = session.play(executor)
         except KeyboardInterrupt:
-            done = f"{session.finished} of {len(loaded.cells)} cells are finished and kept in {path}"
-            print(f"stopped: {done}; go on with: {session.go_on}", file=sys.stderr)
+            done = f"{len(session.store.finished())} of {len(loaded.cells)} cells are finished and kept in {path}"
+            print(f"stopped: {done}; go on with: {session.store.go_on}", file=sys.stderr)
             raise typer.Exit(130) from None
-        study = Study.of(session.results())
+        study = Study.of(session.store)
     if as_json:
         people = [{"measure": "decision makers", **c.as_json()} for c in people_rows_of(study)]
         print_json(totals_data(totals(study)) + people)
@@ -107,7 +107,7 @@ def _print_outlook(cells: Any, path: Path, *, resume: bool, as_json: bool) -> No
         with Store.open(path) as store:
             there = store.runs()
     found = outlook(cells, there)
-    answer(as_json, {"results": str(path), **found.as_json()}, found.lines)
+    answer(as_json, {"results": str(path), **vars(found)}, found.lines)
     if path.exists() and not resume and not as_json:
         print(f"{path} exists; --dry-run --resume counts what is in it")
 
@@ -141,8 +141,7 @@ def _print_failed(failed: Any, cells: int, path: Path) -> None:
     sys.stdout.flush()
     print(f"{len(failed)} of {cells} cells failed:", file=sys.stderr)
     for cell, fault in failed[:NAMED]:
-        who = f"{cell.forecaster.label!r} against {cell.nature_label!r} at T = {cell.horizon}"
-        print(f"  {who}: {fault}", file=sys.stderr)
+        print(f"  {cell.whom} at T = {cell.horizon}: {fault}", file=sys.stderr)
     more = f"; `onlinecal status {shlex.quote(str(path))}` shows all" if len(failed) > NAMED else ""
     print(f"--resume plays them again{more}", file=sys.stderr)
 
@@ -306,8 +305,7 @@ def measure_again(
     They are measured on the level sets that the file keeps.
     """
     from onlinecal.core.errors import InvalidData
-    from onlinecal.study.again import measure_file_again
-    from onlinecal.study.kept import panel_of
+    from onlinecal.study.again import measure_file_again, panel_of
     from onlinecal.study.store import Store
 
     with Store.open(results) as store:
@@ -337,9 +335,9 @@ def export(
 
     A row for each number.
     """
-    from onlinecal.study.kept import export
+    from onlinecal.study.tables import export
 
-    print(f"wrote {output}: {number_of(export(study_of(results), output, overwrite), 'row')}")
+    print(f"wrote {output}: {number_of(export(study_of(results).cells, output, overwrite), 'row')}")
 
 
 def merge(

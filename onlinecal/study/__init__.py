@@ -7,16 +7,16 @@ if TYPE_CHECKING:
     from onlinecal.study.entries import Incompatible
     from onlinecal.study.executors import play_cells
     from onlinecal.study.planning import Cell, Entry, Plan, plan
-    from onlinecal.study.played import Batch, Played, Promise, Results
+    from onlinecal.study.played import Batch, Played, Promise
     from onlinecal.study.run import play_batch, play_cell, result
 
 __all__ = [
-    "Batch", "Cell", "Entry", "Incompatible", "Plan", "Played", "Promise", "Results", "plan", "play_batch", "play_cell",
+    "Batch", "Cell", "Entry", "Incompatible", "Plan", "Played", "Promise", "plan", "play_batch", "play_cell",
     "play_cells", "result",
 ]  # fmt: skip
 #: where names are, which are imported when first asked for: the status of a file needs no engine
 _HOMES = {
-    "Incompatible": "entries", "Played": "played", "Promise": "played", "Results": "played",
+    "Incompatible": "entries", "Played": "played", "Promise": "played",
     "play_cells": "executors", "Batch": "played", "play_batch": "run", "play_cell": "run", "result": "run",
 }  # fmt: skip
 

@@ -1,10 +1,10 @@
 """Columns of games that have been played: computed from the level sets that are kept, where they are."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,10 +12,12 @@ from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import StoreError
 from onlinecal.core.levels import LevelSets
 from onlinecal.core.progress import Progress
+from onlinecal.measures import with_all
+from onlinecal.naming import measure_of, said_table, task_of
 from onlinecal.study.entries import Planned
 from onlinecal.study.gammas import Gammas, Group, whole_runs
 from onlinecal.study.lock import writing
-from onlinecal.study.panel import Asked, AskedTask, Panel
+from onlinecal.study.panel import Asked, AskedTask, Panel, listed
 from onlinecal.study.planning import Cell
 from onlinecal.study.played import Floats, Played
 from onlinecal.study.store import Store
@@ -39,9 +41,8 @@ class Task(NamedTuple):
     def computed(self, gammas: tuple[Group, ...]) -> dict[Held, Floats]:
         """The totals, from level sets that are kept."""
         cell = self.cell
-        whom = f"{cell.forecaster.label!r} against {cell.nature_label!r}"
         runs = range(cell.first, cell.runs)
-        return _totals(cell.panel, Gammas(gammas), runs, cell.times, cell.nature.strategy.streams, whom)
+        return _totals(cell.panel, Gammas(gammas), runs, cell.times, cell.nature.strategy.streams, cell.whom)
 
 
 def _why_played(asked: Asked | AskedTask) -> str:
@@ -81,16 +82,11 @@ def _totals(
     own = [*panel.held().values()]
     totals = np.zeros((len(times), len(runs), 1 + len(streams), len(own)))
     for i, place in np.ndindex(len(times), 1 + len(streams)):
-        found = [gammas.of(i, run, place - 1 if place else None) for run in runs]
-        # Where no outcome is known yet, totals are the empty sum.
-        known = [j for j, gamma in enumerate(found) if gamma is not None]
-
-        def which(j: int, round: int = times[i], known: Sequence[int] = known) -> str:
-            return f"after round {round} of {whom}, run {runs[known[j]]}"
-
-        if known:
-            sets = LevelSets.of([gamma for gamma in found if gamma is not None])
-            totals[i, known, place] = panel.read_each(sets, which=which)
+        found = [(j, gammas.of(i, run, place - 1 if place else None)) for j, run in enumerate(runs)]
+        known = {j: gamma for j, gamma in found if gamma is not None}
+        if known:  # else no outcome is known yet: totals are the empty sum
+            sets, where = LevelSets.of([*known.values()]), f"after round {times[i]} of {whom}"
+            totals[i, [*known], place] = panel.read_each(sets, None, where, [runs[j] for j in known])
     return {
         Held(replace(held.column, stream=stream), held.content): totals[:, :, place, j].copy()
         for place, stream in enumerate(("", *streams))
@@ -129,7 +125,7 @@ def measure_file_again(path: Path, panel: Panel) -> tuple[int, dict[tuple[str, s
             raise StoreError(f"{path} has no finished cells yet; go on with: {store.go_on}")
         # Columns that are there, and not shown, need not be computed.
         now = [_with_those_there(c, held[c.key], panel) if c.key in finished else c for c in plan]
-        cells, shown = store.results(now).cells, {cell.key: cell.columns for cell in now}
+        cells, shown = store.cells(now), {cell.key: cell.columns for cell in now}
         reasons: dict[tuple[str, str], list[str]] = {}
         with Progress(sum(cell.horizon for cell in cells)) as progress:
             for planned, cell in zip(store.finished(now), cells, strict=True):
@@ -154,3 +150,12 @@ def _with_those_there(cell: Planned, held: Mapping[Held, int], panel: Panel) -> 
     ready = {h.column: h for h in panel.held(streams).values() if held.get(h, 0) >= cell.runs}
     left = (h for h in cell.columns if ready.get(h.column, h) == h)
     return cell._replace(columns=tuple(dict.fromkeys((*left, *ready.values()))))
+
+
+def panel_of(measures: Iterable[Any], tasks: Iterable[Any], rounds: int | None) -> Panel:
+    """A panel of measures and tasks as `play` takes them, or as words of the command line: tables in braces."""
+    return Panel.of(
+        with_all((measure_of(said_table("--measure", spec)) for spec in listed(measures)), rounds),
+        [task_of(said_table("--task", spec)) for spec in listed(tasks)],
+        rounds=rounds,
+    )

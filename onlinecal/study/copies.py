@@ -15,17 +15,17 @@ from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.writing import EXISTS
 from onlinecal.study.entries import Planned
 from onlinecal.study.lock import writing
-from onlinecal.study.played import Batch, Results
+from onlinecal.study.played import Batch, Played
 from onlinecal.study.store import Store
 
 
-def save(results: Results, path: Path, *, overwrite: bool = False) -> None:
-    """Writes results into a file of their own, with the level sets that are kept."""
-    if not results.cells:
+def save(cells: Sequence[Played], path: Path, name: str, title: str, *, overwrite: bool = False) -> None:
+    """Writes cells into a file of their own, with the level sets that are kept."""
+    if not cells:
         raise InvalidParameter("the study has no cells; expected at least one to save")
     plan: list[Planned] = []
     games: dict[str, tuple[Mapping[str, Any], Batch]] = {}
-    for cell in results.cells:
+    for cell in cells:
         if cell.origin is None:
             raise InvalidParameter(
                 f"{cell.forecaster!r} against {cell.nature!r}: it cannot be told what these numbers depend on, so they "
@@ -41,9 +41,9 @@ def save(results: Results, path: Path, *, overwrite: bool = False) -> None:
         if key not in games:
             numbers = cell.rounds, held, cell.loop, cell.open, cell.seconds, cell.people, cell.gammas.groups
             games[key] = game, Batch(0, *numbers)
-    meta = {"name": results.name, "title": results.title, "scenario": "", "version": onlinecal.__version__}
-    if results.cells[0].people is not None:
-        meta["people"] = json.dumps(results.cells[0].people.labels)
+    meta = {"name": name, "title": title, "scenario": "", "version": onlinecal.__version__}
+    if cells[0].people is not None:
+        meta["people"] = json.dumps(cells[0].people.labels)
 
     def fill(store: Store) -> None:
         store.put_plan(meta, plan)

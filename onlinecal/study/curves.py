@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.columns import Column, asked_for, named
-from onlinecal.core.errors import InvalidParameter, meant
+from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName, meant
+from onlinecal.core.joint import JointDistribution
 from onlinecal.core.words import number_of
 from onlinecal.growth import Growth, check_level, fit_growth, trend
 from onlinecal.growth.rates import best_known
-from onlinecal.study.kept import Kept, long_table
-from onlinecal.study.played import Played, Promise, Results
+from onlinecal.study.copies import save
+from onlinecal.study.played import Played, Promise
+from onlinecal.study.store import Store
+from onlinecal.study.tables import long_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,21 +162,84 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Study(Kept):
+class Study:
     """All cells that were played, from `play` or from a results file, and their curves, tables and pictures.
 
     Attributes
     ----------
+    cells : tuple of Played
+    name, title : str
     order : tuple of str
         The forecasters of the whole study, where these are only some of its cells (see `only`).
     """
 
+    cells: tuple[Played, ...]
+    name: str = "study"
+    title: str = ""
     order: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
-    def of(cls, results: Results) -> Study:
-        """The same cells, name and title."""
-        return cls(results.cells, results.name, results.title)
+    def of(cls, store: Store) -> Study:
+        """All that is finished of a results file."""
+        meta = store.meta
+        return cls(store.cells(), meta["name"], meta["title"])
+
+    # Put in order once: every curve of thousands of cells asks for them.
+
+    @cached_property
+    def forecasters(self) -> list[str]:
+        """Labels in the order in which they appear."""
+        return list(dict.fromkeys(cell.forecaster for cell in self.cells))
+
+    @cached_property
+    def natures(self) -> list[str]:
+        """Labels in the order in which they appear."""
+        return list(dict.fromkeys(cell.nature for cell in self.cells))
+
+    @cached_property
+    def _pairs(self) -> dict[tuple[str, str], list[Played]]:
+        """The cells of each forecaster and nature, the shortest games first."""
+        found: dict[tuple[str, str], list[Played]] = {}
+        for cell in self.cells:
+            found.setdefault((cell.forecaster, cell.nature), []).append(cell)
+        for mine in found.values():
+            mine.sort(key=lambda cell: cell.horizon)
+        return found
+
+    def gamma(
+        self,
+        forecaster: str | None = None,
+        nature: str | None = None,
+        horizon: int | None = None,
+        *,
+        round: int | None = None,
+        run: int = 0,
+        stream: str = "",
+    ) -> JointDistribution | None:
+        """Γ of a run, as it was measured; None where it is not kept (see `Played.gamma`).
+
+        Labels or registered names of players, and the horizon, may be left out where there is only one. `round` is one
+        of the checkpoints, by default the last; `stream` the label of a stream, "" for all rounds.
+        """
+        who = self._only("forecaster", forecaster, self.forecasters)
+        whom = self._only("nature", nature, self.natures)
+        cells = {cell.horizon: cell for cell in self._pairs.get((who, whom), [])}
+        if horizon is None and len(cells) == 1:
+            (horizon,) = cells
+        if horizon not in cells:
+            raise InvalidParameter(
+                f"{who} against {whom} with horizon = {horizon}; expected one of {', '.join(map(str, cells))}"
+            )
+        cell = cells[horizon]
+        times = cell.rounds.tolist()
+        if round is not None and round not in times:
+            raise InvalidParameter(
+                f"round = {round}; expected one of the checkpoints {', '.join(map(str, times))}"
+            )
+        if stream and stream not in cell.streams:
+            raise UnknownName.of("stream", stream, cell.streams)
+        at = -1 if round is None else times.index(round)
+        return cell.gamma(at, run, cell.streams.index(stream) if stream else None)
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -269,12 +337,31 @@ class Study(Kept):
         """The growth of the total of a curve; None where it has no exponent (see `Curve.exponent`)."""
         return self.curve(measure, forecaster, nature).exponent(level)
 
+    def measure_again(self, measures: Iterable[Any] = (), tasks: Iterable[Any] = ()) -> Study:
+        """The same study with further columns, computed from the level sets that are kept; nothing is played.
+
+        Measures and tasks are as `play` takes them. A cell in which something cannot be computed is without it.
+        """
+        from onlinecal.study.again import measured_later, panel_of  # they need the engine
+
+        panel = panel_of(measures, tasks, max((cell.horizon for cell in self.cells), default=None))
+        found = [measured_later(cell, panel) for cell in self.cells]
+        for (name, why), count in Counter(reason for _, reasons in found for reason in reasons).items():
+            if count == len(found):
+                raise InvalidData(f"{name!r} cannot be computed, since {why}; expected to play it")
+        return replace(self, cells=tuple(cell for cell, _ in found))
+
+    def save(self, path: Path | str, *, overwrite: bool = False) -> None:
+        """Writes the study, with the level sets that are kept, into a results file that `onlinecal.load` reads.
+
+        With `overwrite` a results file that is there is replaced.
+        """
+        save(self.cells, Path(path), self.name, self.title, overwrite=overwrite)
+
     def table(self) -> pd.DataFrame:
         """Every number: columns forecaster, nature, horizon, measure, round, run, total."""
-        each = [(cell, measure) for cell in self.cells for measure in cell.totals]
-        said = [(cell.forecaster, cell.nature, cell.horizon, measure) for cell, measure in each]
-        names = ["forecaster", "nature", "horizon", "measure"]
-        return long_table(each, names, said, {"round": lambda cell: cell.rounds})
+        names = ["forecaster", "against", "horizon", "column", "round", "run", "total"]
+        return long_table(self.cells)[names].rename(columns={"against": "nature", "column": "measure"})
 
     def plot(self, measures: str | Sequence[str] | None = None) -> Figure:
         """The curves on log-log axes, natures down, measures across; see `plots.curves`."""
@@ -292,6 +379,13 @@ class Study(Kept):
         from onlinecal.report.totals import study_html
 
         return study_html(self)
+
+    def _only(self, kind: str, label: str | None, labels: list[str]) -> str:
+        if label is None:
+            if len(labels) == 1:
+                return labels[0]
+            raise InvalidParameter(f"there are several {kind}s; expected {kind}= one of {', '.join(labels)}")
+        return meant(kind, label, labels)
 
 
 def _some(names: Sequence[str]) -> str:
@@ -331,18 +425,6 @@ def in_common(totals: Sequence[Floats]) -> Floats:
     """Those of the runs that all have, (n, runs): a results file made of several may have more of some games."""
     runs = min(map(len, totals))
     return np.stack([each[:runs] for each in totals])
-
-
-def left_out(curves: Sequence[Curve]) -> str:
-    """A sentence on the questions that are in no total; "" where every outcome is known."""
-    most = max((int(curve.open[-1]) for curve in curves if curve.open is not None), default=0)
-    if not most:
-        return ""
-    are = "is" if most == 1 else "are"
-    return (
-        f"Totals are over questions with a known outcome; up to {most:,} {are} open at the end. All runs of a schedule "
-        "share its times."
-    )
 
 
 def summary(values: Any) -> tuple[float, float]:

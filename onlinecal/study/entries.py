@@ -44,26 +44,21 @@ class Planned(NamedTuple):
     def __str__(self) -> str:
         return f"{self.forecaster!r} against {self.against!r} at T = {self.horizon}"
 
-    def played(self, held: Mapping[Held, int]) -> int:
+    def done(self, held: Mapping[Held, int]) -> int:
         """In how many of its runs all of its columns are there."""
         return min(self.runs, min((held.get(column, 0) for column in self.columns), default=0))
 
-
-def played(
-    cell: Planned,
-    totals: Mapping[Column, Floats],
-    numbers: Batch,
-    gammas: Gammas,
-    origin: Origin | None = None,
-) -> Played:
-    """A cell with its totals, and what else there is of its game."""
-    names = {column.name: values for column, values in totals.items()}
-    promises = tuple(promise for promise in cell.promises if promise.measure in names)
-    return Played(
-        cell.forecaster, cell.against, cell.horizon, numbers.rounds, names, tuple(totals), promises, cell.recorded,
-        numbers.seconds, numbers.loop, numbers.open, (cell.nature, cell.schedule), numbers.people, cell.sight,
-        cell.steps, gammas, origin,
-    )  # fmt: skip
+    def result(
+        self, totals: Mapping[Column, Floats], numbers: Batch, gammas: Gammas, origin: Origin | None = None
+    ) -> Played:
+        """The cell with its totals, and what else there is of its game."""
+        names = {column.name: values for column, values in totals.items()}
+        promises = tuple(promise for promise in self.promises if promise.measure in names)
+        return Played(
+            self.forecaster, self.against, self.horizon, numbers.rounds, names, tuple(totals), promises, self.recorded,
+            numbers.seconds, numbers.loop, numbers.open, (self.nature, self.schedule), numbers.people, self.sight,
+            self.steps, gammas, origin,
+        )  # fmt: skip
 
 
 #: the columns of the table of games behind its id

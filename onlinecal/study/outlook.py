@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from onlinecal.core.words import number_of
 from onlinecal.study.planning import Cell, Plan
@@ -35,10 +34,6 @@ class Outlook:
     loops: dict[str, int]
     pairs: tuple[tuple[str, str, str], ...]
     measuring: dict[str, float]
-
-    def as_json(self) -> dict[str, Any]:
-        """For `run --dry-run --json`."""
-        return dict(vars(self))
 
     def lines(self) -> Iterator[str]:
         """In words."""

@@ -3,7 +3,7 @@
 import inspect
 import math
 from collections import ChainMap
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from numbers import Real
@@ -79,7 +79,10 @@ class AskedTask(NamedTuple):
 
     columns: tuple[Column, ...]
     task: Task
-    needs = None
+
+    @property
+    def needs(self) -> None:
+        """No context: it is of Γ."""
 
     @property
     def name(self) -> str:
@@ -178,35 +181,41 @@ class Panel:
 
     def read(self, gamma: JointDistribution) -> list[float]:
         """The total T·μ(Γ) of every column, without measures of rounds."""
-        return self.read_each(LevelSets.of([gamma]))[0].tolist()  # type: ignore[no-any-return]
+        return self.read_each(LevelSets.of([gamma]))[0].tolist()
 
     def read_each(
         self,
         sets: LevelSets,
         rounds: Sequence[Transcript | None] | None = None,
-        which: Callable[[int], str] = "Γ {}".format,
+        where: str = "in all rounds",
+        runs: Sequence[int] = (0,),
     ) -> Floats:
-        """As `read`, of several Γ and their rounds, (B, columns); an error says `which` of them."""
-        gammas = cache(partial(list, sets))  # made once, and only if one is read alone
+        """As `read`, of Γ of several runs and their rounds, (B, columns); an error says `where`, and in which run."""
+        gammas: Callable[[], list[JointDistribution]] = cache(
+            partial(list, sets)
+        )  # made once, and only if one is read alone
         few, parts = len(sets.predictions) <= FEW, []
         for asked in self.asked:
             values = asked.many(sets) if few and asked.many is not None else None
             if values is None:
                 each = gammas() if asked.needs is None else rounds or [None] * len(sets)
-                values = np.array([_read(asked, seen, which, i) for i, seen in enumerate(each)], np.float64)
+                values = np.array([*_one_by_one(asked, each, where, runs)], np.float64)
             parts.append(values.reshape(len(sets), len(asked.columns)))
         totals = sets.weights[:, None] * np.concatenate(parts, axis=1)
         for i, at in np.argwhere(np.isnan(totals))[:1].tolist():
             name = self.columns[at].name
-            raise InvalidData(f"{name} is NaN on {gammas()[i]!r}; expected a number; {which(i)}")
+            raise InvalidData(f"{name} is NaN on {gammas()[i]!r}; expected a number; {where}, run {runs[i]}")
         return np.asarray(totals)
 
 
-def _read(asked: Asked | AskedTask, seen: Any, which: Callable[[int], str], i: int) -> Sequence[float]:
-    try:
-        return asked.read(seen)
-    except OnlinecalError as error:
-        raise InvalidData(f"{error}; {which(i)}") from error
+def _one_by_one(
+    asked: Asked | AskedTask, each: Iterable[Any], where: str, runs: Sequence[int]
+) -> Iterator[Sequence[float]]:
+    for run, seen in zip(runs, each, strict=True):
+        try:
+            yield asked.read(seen)
+        except OnlinecalError as error:
+            raise InvalidData(f"{error}; {where}, run {run}") from error
 
 
 @cache

@@ -51,25 +51,25 @@ class Entry:
         """The content of the strategy when first asked for: its source may be edited during a game."""
         return content(self.strategy)
 
-    @cached_property
+    @property
     def in_steps(self) -> bool:
-        """Whether its players are made of steps alone; `plan` finds out."""
-        return False
+        """Whether its players are made of steps alone; False before one has been started."""
+        return any(steps for _, steps in self._started.values())
 
     def points_at(self, horizon: int) -> int | None:
-        """The number of points of a forecaster's grid, which `plan` finds out; None for no grid."""
-        if horizon not in self._points:
-            self.take_note(start("forecaster", self.strategy, horizon, range(1), 0), horizon)
-        return self._points[horizon]
+        """The number of points of a forecaster's grid; None for no grid."""
+        if horizon not in self._started:
+            self.start("forecaster", horizon, 0)
+        return self._started[horizon][0]
 
-    def take_note(self, player: Any, horizon: int) -> None:
-        """Notes what a player shows of itself."""
+    def start(self, role: str, horizon: int, seed: int) -> None:
+        """Starts a player, to see that it can be done and what it shows of itself."""
+        player = start(role, self.strategy, horizon, range(1), seed)
         grid = getattr(player, "grid", None)
-        self._points[horizon] = None if grid is None else len(grid)
-        vars(self)["in_steps"] = isinstance(player, Player)
+        self._started[horizon] = None if grid is None else len(grid), isinstance(player, Player)
 
     @cached_property
-    def _points(self) -> dict[int, int | None]:
+    def _started(self) -> dict[int, tuple[int | None, bool]]:
         return {}
 
     @property
@@ -179,6 +179,11 @@ class Cell:
         return ", ".join(filter(None, (self.nature.label, self.schedule.label)))
 
     @property
+    def whom(self) -> str:
+        """Who plays against whom, for errors."""
+        return f"{self.forecaster.label!r} against {self.nature_label!r}"
+
+    @property
     def columns(self) -> tuple[Column, ...]:
         """Those of the panel, and of each stream."""
         own = self.panel.columns
@@ -274,7 +279,13 @@ def plan(
                     f"{entry.label!r} is a world, which asks and answers at times of its own; expected no arrivals or "
                     f"delays ({late.label}), or a nature"
                 )
-    _start(pairs, int(seed))
+    for role, place in (("forecaster", 0), ("nature", 1)):
+        todo: dict[tuple[int, int], Entry] = {
+            (id(pair[place]), t): pair[place] for pair in pairs for t in pair[2]
+        }
+        for (_, horizon), entry in todo.items():
+            if not isinstance(entry.strategy, World):  # which is a process that only play starts
+                entry.start(role, horizon, int(seed))
     for horizon in sorted({t for *_, played in pairs for t in played}):
         for schedule in schedules:
             if not schedule.immediate:
@@ -324,19 +335,6 @@ def _pairs(
             if played:
                 pairs.append((forecaster, nature, played))
     return pairs, incompatible
-
-
-def _start(pairs: _Pairs, seed: int) -> None:
-    """Starts strategies once at each of their horizons, to see that it can be done."""
-    for role in ("forecaster", "nature"):
-        found: dict[int, tuple[Entry, set[int]]] = {}
-        for forecaster, nature, horizons in pairs:
-            entry = forecaster if role == "forecaster" else nature
-            found.setdefault(id(entry), (entry, set()))[1].update(horizons)
-        for entry, played in found.values():
-            # A world is a process that only play starts.
-            for horizon in () if isinstance(entry.strategy, World) else sorted(played):
-                entry.take_note(start(role, entry.strategy, horizon, range(1), seed), horizon)
 
 
 def _check_numbers(horizons: Sequence[int], runs: int, seed: int, per_decade: int) -> None:

@@ -260,18 +260,3 @@ class Played(_ByNumber):
                 which = f"an integer from {least} to {most - 1}" if most else "none, as nature has no streams"
                 raise InvalidParameter(f"{name} = {value!r}; expected {which}")
         return self.gammas.of(int(checkpoint) % n, int(run), stream)
-
-
-@dataclass(frozen=True)
-class Results:
-    """All the cells that were played, with the name and the title of their study.
-
-    Attributes
-    ----------
-    cells : tuple of Played
-    name, title : str
-    """
-
-    cells: tuple[Played, ...]
-    name: str = "study"
-    title: str = ""

@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from functools import cache, partial
+from functools import cache
 from threading import Lock
 from typing import Any
 
@@ -20,7 +20,7 @@ from onlinecal.core.transcript import Transcript
 from onlinecal.decisions.people import ENTRIES, Accounts
 from onlinecal.engine import memory
 from onlinecal.engine.game import Game
-from onlinecal.study.entries import Planned, played
+from onlinecal.study.entries import Planned
 from onlinecal.study.gammas import Gammas, Packer
 from onlinecal.study.planning import Cell
 from onlinecal.study.played import Batch, Joined, Played, together
@@ -58,7 +58,9 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
 
 def batch_size(cell: Cell, at_once: int = 1) -> int:
     """The largest number of runs of a cell played in lockstep, where `at_once` batches share a machine's memory."""
-    players, points_and_parts = (cell.forecaster.strategy, cell.nature.strategy), _points_and_parts(cell)
+    players, streams = (cell.forecaster.strategy, cell.nature.strategy), cell.nature.strategy.streams
+    parts = memory.parts_of(len(cell.people.cuts), max(1, len(streams)), cell.horizon)
+    points_and_parts = cell.forecaster.points_at(cell.horizon), parts
     bytes_of_run = memory.bytes_of_run(*players, cell.horizon, *points_and_parts)
     if (
         at_once * BATCH * bytes_of_run < SMALL
@@ -68,14 +70,6 @@ def batch_size(cell: Cell, at_once: int = 1) -> int:
     memory.check_history(1, cell.horizon, *points_and_parts, free)
     room = min(ROOM, 4 * ROOM // at_once, free / (2 * at_once))
     return max(1, min(BATCH, int(room // bytes_of_run)))
-
-
-def _points_and_parts(cell: Cell) -> tuple[int | None, int]:
-    """The points of the forecaster's grid, and how many parts of the history there may be."""
-    streams = max(1, len(cell.nature.strategy.streams))
-    return cell.forecaster.points_at(cell.horizon), memory.parts_of(
-        len(cell.people.cuts), streams, cell.horizon
-    )
 
 
 def result(cell: Cell, batch: Batch) -> Played:
@@ -91,7 +85,7 @@ def result(cell: Cell, batch: Batch) -> Played:
     -------
     Played
     """
-    return played(planned(cell), batch.totals, batch, Gammas(batch.gammas))
+    return planned(cell).result(batch.totals, batch, Gammas(batch.gammas))
 
 
 def planned(cell: Cell, key: str = "", columns: Iterable[Held] = ()) -> Planned:
@@ -192,10 +186,10 @@ class _Reading:
             # Where no outcome is known yet, totals are the empty sum.
             for first, sets, rounds in _levels(game, stream):
                 self._packer.take(place, first, sets)
-                which = partial(_which, cell, t, self._runs[first])
-                columns = slice(place * own, (place + 1) * own)
-                read = cell.panel.read_each(sets, rounds, which)
-                self._totals[self._at, first : first + len(sets), columns] = read
+                last, columns = first + len(sets), slice(place * own, (place + 1) * own)
+                where, own_runs = f"after round {t} of {cell.whom}", self._runs[first:last]
+                read = cell.panel.read_each(sets, rounds, where, own_runs)
+                self._totals[self._at, first:last, columns] = read
         self._packer.end()
         if cell.people.groups:
             self._accounts[:, self._at] = np.moveaxis(self._people.read(), 2, 0)
@@ -229,11 +223,6 @@ class _Reading:
             people=joined,
             gammas=self._packer.packed(runs[0]),
         )
-
-
-def _which(cell: Cell, t: int, first: int, place: int) -> str:
-    """Which Γ it is, for errors."""
-    return f"after round {t} of {cell.forecaster.label!r} against {cell.nature_label!r}, run {first + place}"
 
 
 def _levels(

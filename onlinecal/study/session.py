@@ -18,7 +18,7 @@ from onlinecal.study.entries import Planned
 from onlinecal.study.executors import Executor, Serial, fault, play_cells
 from onlinecal.study.lock import writing
 from onlinecal.study.planning import Cell, Plan
-from onlinecal.study.played import Batch, Results
+from onlinecal.study.played import Batch
 from onlinecal.study.run import planned
 from onlinecal.study.store import Store
 
@@ -31,11 +31,11 @@ _TAKEN_OUT = "not shown any more, as the scenario has these measures no longer"
 
 
 class Session:
-    """A plan with its file open and locked; `remarks` says in lines what no longer fits, and what becomes of it."""
+    """A plan with its file open and locked, the `store`; `remarks` says what no longer fits, and what comes of it."""
 
     def __init__(self, cells: Sequence[Cell], store: Store) -> None:
         self._cells = {cell.key: cell for cell in cells}
-        self._store = store
+        self.store = store
         self.remarks: list[str] = []
 
     @classmethod
@@ -69,28 +69,18 @@ class Session:
             with Store.open(path, write=True) as store:
                 session = cls(cells, store)
                 if there:
-                    session._adopt(meta, plan)
+                    session.remarks = session._changes(meta, plan)
+                    if store.plan() != plan or store.meta != meta:
+                        store.put_plan(meta, plan)
                 yield session
 
-    def _adopt(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> None:
-        """Puts the plan in place of the one in the file, and remarks on what does not fit any more."""
-        store = self._store
-        old, held = store.plan(), store.held()
-        before, now = (each.get("options") or "no options" for each in (store.meta, meta))
-        options = "" if before == now else f"the scenario was played with {before} before, now with {now}"
-        finished = [cell for cell in old if cell.played(held.get(cell.key, {})) >= cell.runs]
-        self.remarks = self._reasons(plan, finished, held, options)
-        if old != plan or store.meta != meta:
-            store.put_plan(meta, plan)
-
-    def _reasons(
-        self,
-        plan: Sequence[Planned],
-        finished: Sequence[Planned],
-        held: Mapping[str, Mapping[Held, int]],
-        options: str,
-    ) -> list[str]:
+    def _changes(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> list[str]:
         """A line for each kind of change since cells were finished; a plan that nothing fits is refused."""
+        held, finished = self.store.held(), self.store.finished()
+        before, new_options = (each.get("options") or "no options" for each in (self.store.meta, meta))
+        options = f"the scenario was played with {before} before, now with {new_options}" * (
+            before != new_options
+        )
         found: dict[str, tuple[dict[str, None], set[object]]] = {}  # a kind → details, cells
 
         def tell(kind: str, cell: object, details: Iterable[str] = ()) -> None:
@@ -103,7 +93,7 @@ class Session:
         good = {key for key, columns in held.items() if columns}
         new = {cell[1:5]: cell.key for cell in plan if cell.key not in good}
         changed = {c.key: new[c[1:5]] for c in finished if c.key not in wanted and c[1:5] in new}
-        contents = self._store.contents(changed.keys())
+        contents = self.store.contents(changed.keys())
         for cell in finished:
             if cell.key in changed:
                 paths = differences(contents[cell.key], self._cells[changed[cell.key]].content)
@@ -126,7 +116,7 @@ class Session:
         why = "; ".join(filter(None, (details, options)))
         if good and not good & wanted.keys() and not added:
             raise StoreError(
-                f"{self._store.path}: nothing that is in it fits the scenario any more{why and f' ({why})'}; {_WAY_OUT}"
+                f"{self.store.path}: nothing that is in it fits the scenario any more{why and f' ({why})'}; {_WAY_OUT}"
             )
         lines = []
         for kind, (said, each) in found.items():
@@ -137,31 +127,17 @@ class Session:
     def _tasks(self, held: Mapping[str, Mapping[Held, int]]) -> dict[str, list[Task]]:
         """All that is missing, by the keys of cells."""
         return {
-            key: tasks(cell, held.get(key, {}), partial(self._store.gammas, key))
+            key: tasks(cell, held.get(key, {}), partial(self.store.gammas, key))
             for key, cell in self._cells.items()
         }
-
-    @property
-    def finished(self) -> int:
-        """How many cells of the plan are in the file."""
-        return len(self._store.finished())
-
-    def runs(self) -> Mapping[str, int]:
-        """How many runs of each cell are in the file, by its key."""
-        return self._store.runs()
-
-    @property
-    def go_on(self) -> str:
-        """The command that plays what is left."""
-        return self._store.go_on
 
     def play(self, executor: "Executor | None" = None) -> list[tuple[Cell, OnlinecalError]]:
         """Computes what is missing from kept level sets, and plays the rest; each cell is put away at once.
 
         Returns those that could not be played, and why. The executor is within its context; default this process.
         """
-        before = self._store.held().keys()
-        todo = self._tasks(self._store.held())
+        before = self.store.held().keys()
+        todo = self._tasks(self.store.held())
         failed: dict[str, OnlinecalError] = {}
         computed = [(key, task) for key in todo for task in todo[key] if task.kept]
         with Progress(sum(task.cell.work for _, task in computed)) as progress:
@@ -173,9 +149,9 @@ class Session:
                 try:
                     if key not in failed:
                         # Under the contents of the plan: a measure that is called may change what it holds.
-                        own, told = self._cells[key].held, task.computed(self._store.gammas(key))
+                        own, told = self._cells[key].held, task.computed(self.store.gammas(key))
                         columns = {own.get(h.column, h): totals for h, totals in told.items()}
-                        self._store.add_columns(key, columns, cell.first)
+                        self.store.add_columns(key, columns, cell.first)
                 except StoreError:
                     raise
                 except (Exception, SystemExit) as error:  # measures may be any code
@@ -185,32 +161,28 @@ class Session:
         keys = {id(task.cell): k for k in todo.keys() - failed.keys() for task in todo[k] if not task.kept}
         rest = [task.cell for key in todo for task in todo[key] if id(task.cell) in keys]
         for key, why in failed.items():
-            self._store.fail(key, str(why))
+            self.store.fail(key, str(why))
         left, batches = Counter(keys.values()), defaultdict[str, list[Batch]](list)
         with Progress(sum(cell.work for cell in rest)) as progress:
             for part, found in play_cells(rest, progress, executor or Serial()):
                 key = keys[id(part)]
                 if isinstance(found, OnlinecalError):
                     if key not in failed:
-                        self._store.fail(key, str(found))
+                        self.store.fail(key, str(found))
                         failed[key] = found
                     continue
                 batches[key].append(found)
                 if len(batches[key]) == left[key]:
                     self._put(self._cells[key], batches.pop(key))
         if not failed:
-            self._store.forget((before | self._store.failures().keys()) - self._cells.keys())
+            self.store.forget((before | self.store.failures().keys()) - self._cells.keys())
         return [(self._cells[key], why) for key, why in failed.items()]
 
     def _put(self, cell: Cell, batches: list[Batch]) -> None:
         """Puts the parts of a cell away; key and contents are those of before the game."""
         for batch in sorted(batches, key=lambda batch: batch.first):
             totals = {cell.held.get(c) or Held.of(c, {}): totals for c, totals in batch.totals.items()}
-            self._store.add(cell.key, cell.content, batch._replace(totals=totals))
-
-    def results(self) -> Results:
-        """All that is finished."""
-        return self._store.results()
+            self.store.add(cell.key, cell.content, batch._replace(totals=totals))
 
 
 def _in_words(path: tuple[str, ...]) -> str:

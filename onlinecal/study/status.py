@@ -40,7 +40,7 @@ class Status:
         rounds: dict[str, int] = {}
         for cell in plan:
             # In merged files cells of one game may differ in their columns and runs.
-            missing = cell.runs - cell.played(held.get(cell.key, {}))
+            missing = cell.runs - cell.done(held.get(cell.key, {}))
             rounds[cell.key] = max(rounds.get(cell.key, 0), cell.horizon * missing)
             if missing and cell.key in failures:
                 failed.append((cell, *failures[cell.key]))

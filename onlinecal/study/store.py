@@ -17,9 +17,9 @@ from onlinecal.core.errors import StoreError, failure
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.progress import Progress
 from onlinecal.study.database import Database
-from onlinecal.study.entries import GAME, Planned, game_row, numbers_of, played, total_rows
+from onlinecal.study.entries import GAME, Planned, game_row, numbers_of, total_rows
 from onlinecal.study.gammas import Gammas, Group
-from onlinecal.study.played import Batch, Floats, Origin, Played, Promise, Results, together
+from onlinecal.study.played import Batch, Floats, Origin, Played, Promise, together
 
 
 class Store(Database):
@@ -98,7 +98,7 @@ class Store(Database):
         """The cells of a plan (default its own) that have been played in all their runs, with all their columns."""
         held, none = self.held(), dict[Held, int]()
         own = self.plan() if plan is None else plan
-        return [cell for cell in own if cell.played(held.get(cell.key, none)) >= cell.runs]
+        return [cell for cell in own if cell.done(held.get(cell.key, none)) >= cell.runs]
 
     def contents(self, keys: Collection[str]) -> dict[str, Any]:
         """Key → content of the rounds."""
@@ -125,13 +125,25 @@ class Store(Database):
                 progress.advance(1)
 
     def add(self, key: str, content: Mapping[str, Any], batch: Batch) -> None:
-        """Puts numbers of `Held` columns beside those of the same game; the runs that are there stay."""
+        """Puts numbers of `Held` columns beside those of the same game, which can be played after all.
+
+        The runs that are there stay.
+        """
         with self.transaction():
-            old, kept = self.numbers(key), self.gammas(key)
+            old, kept = self.numbers(key), self.gammas(key) if batch.gammas else ()
             # Without numbers the first run must be among the new ones.
             old = batch._replace(totals={}, first=0, seconds=0.0, people=None) if old is None else old
             numbers = together([old._replace(gammas=kept), batch])
-            game = self._put(key, json.dumps(content, sort_keys=True), numbers)
+            self._put_columns(numbers.totals)
+            changed = ", ".join(f"{name} = excluded.{name}" for name in GAME[1:])
+            ((game,),) = self.run(
+                f"INSERT INTO games ({', '.join(GAME)}) VALUES ({', '.join('?' * len(GAME))}) "
+                f"ON CONFLICT (key) DO UPDATE SET {changed} RETURNING id",
+                game_row(key, json.dumps(content, sort_keys=True), numbers),
+            )
+            self.run("DELETE FROM totals WHERE game = ?", (game,))
+            self.run_many("INSERT INTO totals VALUES (?, ?, ?, ?, ?)", total_rows(game, numbers))
+            self.run("DELETE FROM failed WHERE key = ?", (key,))
             if numbers.gammas != kept:
                 self.run("DELETE FROM gammas WHERE game = ?", (game,))
                 for place, (first, whole, files) in enumerate(numbers.gammas):
@@ -141,26 +153,11 @@ class Store(Database):
     def add_columns(self, key: str, columns: Mapping[Held, Floats], first: int = 0) -> None:
         """Puts further runs, from `first` on, of columns that were computed from Γ beside those of the same game."""
         with self.transaction():
-            game = next(self.games("WHERE key = ?", key), None)
-            if game is None:
+            old = self.numbers(key)
+            if old is None:
                 raise StoreError(f"{self.path}: something else has deleted a game; go on with --resume")
-            _, content, old = game
-            self._put(key, content, together([old, Batch(first, old.rounds, columns, old.loop, old.open)]))
-
-    def _put(self, key: str, content: str, numbers: Batch) -> int:
-        """Puts the numbers of a game in place of those before; they can be played after all. The id of the game."""
-        with self.transaction():
-            self._put_columns(numbers.totals)
-            changed = ", ".join(f"{name} = excluded.{name}" for name in GAME[1:])
-            ((game,),) = self.run(
-                f"INSERT INTO games ({', '.join(GAME)}) VALUES ({', '.join('?' * len(GAME))}) "
-                f"ON CONFLICT (key) DO UPDATE SET {changed} RETURNING id",
-                game_row(key, content, numbers),
-            )
-            self.run("DELETE FROM totals WHERE game = ?", (game,))
-            self.run_many("INSERT INTO totals VALUES (?, ?, ?, ?, ?)", total_rows(game, numbers))
-            self.run("DELETE FROM failed WHERE key = ?", (key,))
-        return int(game)
+            new = old._replace(first=first, totals=columns, seconds=0.0, people=None)
+            self.add(key, self.contents([key])[key], new)
 
     def forget(self, keys: Collection[str]) -> None:
         """Deletes the games of these keys."""
@@ -202,21 +199,18 @@ class Store(Database):
         """Of everything that could not be played: key → why, and when it was last tried."""
         return {key: (error, at) for key, error, at in self.run("SELECT key, error, at FROM failed")}
 
-    def results(self, plan: Sequence[Planned] | None = None) -> Results:
+    def cells(self, plan: Sequence[Planned] | None = None) -> tuple[Played, ...]:
         """All finished cells of a plan (default its own), in its order."""
-        finished, meta = self.finished(plan), self.meta
-        labels = tuple(json.loads(meta.get("people", "[]")))
+        finished, labels = self.finished(plan), tuple(json.loads(self.meta.get("people", "[]")))
         wanted = {cell.key for cell in finished}
         games = {key: (text, numbers) for key, text, numbers in self.games() if key in wanted}
-        cells = tuple(self._cell(planned, *games[planned.key], labels) for planned in finished)
-        return Results(cells, meta["name"], meta["title"])
+        return tuple(self._cell(planned, *games[planned.key], labels) for planned in finished)
 
     def _cell(self, planned: Planned, content: str, numbers: Batch, labels: tuple[str, ...]) -> Played:
         # In the order in which they were asked for, and after them what players certify.
         certified = (h for h, t in numbers.totals.items() if _certifies(h) and t.shape[1] >= planned.runs)
         columns = (*planned.columns, *certified)
-        return played(
-            planned,
+        return planned.result(
             {h.column: numbers.totals[h][:, : planned.runs] for h in columns},
             numbers._replace(people=numbers.people and numbers.people.of_runs(planned.runs, labels)),
             Gammas(partial(_read_gammas, self.path, planned.key, str(planned))),

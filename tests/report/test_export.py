@@ -6,7 +6,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.study.kept import export
+from onlinecal.study.tables import export
 
 F, N = oc.forecasters, oc.natures
 
@@ -25,7 +25,7 @@ def study():
 def test_every_number_is_there_with_all_its_digits(study, tmp_path, name):
     """Of files that fail or are there already: tests/core/test_writing.py."""
     path = tmp_path / "sub" / name
-    count = export(study, path)
+    count = export(study.cells, path)
     table = pd.read_csv(path, keep_default_na=False) if name.endswith("csv") else pd.read_parquet(path)
     assert len(table) == count == sum(t.size for cell in study.cells for t in cell.totals.values())
     at = 0
@@ -52,5 +52,5 @@ def test_every_number_is_there_with_all_its_digits(study, tmp_path, name):
 def test_other_names_are_refused_and_nothing_is_written(study, tmp_path):
     for name in ("t.xlsx", "t", "t.CSV"):
         with pytest.raises(InvalidParameter, match=r"expected a name that ends with \.csv or \.parquet"):
-            export(study, tmp_path / name)
+            export(study.cells, tmp_path / name)
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.decisions.people import People
-from onlinecal.study.copies import merge, save
+from onlinecal.study.copies import merge
 from onlinecal.study.gammas import whole_runs
 from onlinecal.study.panel import Panel
 from onlinecal.study.status import Status
@@ -70,7 +70,7 @@ def test_what_cannot_be_kept_and_what_is_there_is_refused(tmp_path, results):
     other.write_text("my diary " * 100)
     for act, said in (
         (lambda: odd.save(tmp_path / "b.db"), "'Odd' against 'drift': it cannot be told what these numbers"),
-        (lambda: save(oc.Study(()), tmp_path / "b.db"), "no cells"),
+        (lambda: oc.Study(()).save(tmp_path / "b.db"), "no cells"),
         (lambda: made.save(results), r"exists; expected the name of a new file, or --overwrite"),
         (lambda: made.save(other, overwrite=True), "is not a results file of onlinecal"),
     ):

@@ -138,7 +138,7 @@ def test_files_of_others_and_of_other_formats_are_left_alone(tmp_path, results):
             results, f"format {FORMAT - 1}, of an earlier onlinecal; .* play the scenario again", **options
         )
     with session(results, cells(), overwrite=True) as opened:
-        assert opened.finished == 0
+        assert opened.store.finished() == []
     with sqlite3.connect(results) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (FORMAT,)
 
@@ -238,7 +238,7 @@ def test_a_database_browser_is_waited_for_then_named(results, monkeypatch):
         timer.start()
         opened.play()
         timer.join()
-        assert equal(opened.results(), study(cells(runs=4)))
+        assert equal(oc.Study.of(opened.store), study(cells(runs=4)))
     other.close()
 
 
@@ -270,7 +270,7 @@ def test_a_finished_study_is_resumed_without_a_look_at_each_cell_alone(tmp_path,
     monkeypatch.setattr(Store, "open", traced)
     with session(path, planned, resume=True) as resumed:
         assert resumed.play() == []
-        assert len(resumed.results().cells) == len(planned)
+        assert len(resumed.store.cells()) == len(planned)
     assert path.read_bytes() == finished
     assert sum(statement.startswith("SELECT") for statement in statements) < 2 * len(planned) + 40
 
@@ -282,7 +282,7 @@ def test_a_full_disk_keeps_the_finished_cells(tmp_path):
     """SQLite's page limit stands for the disk: it fails in the same place with the same error."""
     path, planned = tmp_path / "a.db", cells(runs=40)
     with session(path, planned) as opened:
-        run = opened._store.run
+        run = opened.store.run
         run(f"PRAGMA max_page_count = {run('PRAGMA page_count')[0][0] + 8}")
         with pytest.raises(StoreError, match="disk is full; free some space and go on with --resume"):
             opened.play()

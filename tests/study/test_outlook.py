@@ -31,7 +31,7 @@ def test_counts():
     assert (len(found.pairs), found.cells, found.runs) == (4, 8, 3)
     assert (found.finished, found.begun, found.run_rounds) == (0, 0, sum(cell.work for cell in planned))
     assert found.horizons == (50, 100)
-    assert found.as_json()["new"] == 8
+    assert found.new == 8
     there = {cell.key: 3 for cell in planned}
     found = outlook(small(horizons=(50, 100, 200), runs=3), there)
     assert (found.cells, found.finished, found.begun) == (12, 8, 0)

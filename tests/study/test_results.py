@@ -112,7 +112,7 @@ def test_an_existing_file_is_neither_lost_nor_mixed(results):
     ):
         refused(results, said, planned, **options)
     with session(results, cells(seed=2), overwrite=True) as opened:
-        assert opened.finished == 0
+        assert opened.store.finished() == []
     assert read(results).cells == ()
 
 
@@ -218,11 +218,11 @@ def test_more_forecasters_horizons_and_runs_are_played_and_nothing_else(results,
     # Cells without all their runs are not finished.
     assert [cell.totals["ece"].shape[1] for cell in read(results).cells] == [5, 5, 5]
     with session(results, grown, resume=True) as opened:
-        before = opened._store.runs()
+        before = opened.store.runs()
         opened.play()
-        rounds = [runs - before.get(key, 0) for key, runs in opened._store.runs().items()]
+        rounds = [runs - before.get(key, 0) for key, runs in opened.store.runs().items()]
         assert sorted(runs for runs in rounds if runs) == [2] * 8 + [5] * 7
-        assert equal(oc.Study.of(opened.results()), study(grown))
+        assert equal(oc.Study.of(opened.store), study(grown))
     # Fewer are the first of them.
     assert resumed(results, cells())[1] == set()
 

@@ -35,10 +35,10 @@ def small(name, folder, *edits):
 def played(loaded, path, *, until=None, **options):
     """Plays up to `until` cells: the keys of what was played, and the remarks."""
     with Session.open(loaded.cells, loaded.meta, path, **options) as session:
-        before = set(session._store.runs())
+        before = set(session.store.runs())
         # As if stopped there, in a file of which nothing has been played.
-        (session if until is None else Session(loaded.cells[:until], session._store)).play()
-        return set(session._store.runs()) - before, session.remarks
+        (session if until is None else Session(loaded.cells[:until], session.store)).play()
+        return set(session.store.runs()) - before, session.remarks
 
 
 def test_decision_makers_and_open_questions_are_resumed_to_the_same_numbers(tmp_path):
