@@ -17,7 +17,7 @@ from onlinecal.core.validation import choice, number
 from onlinecal.logs.regression import isotonic
 from onlinecal.logs.thresholds import worst_threshold
 from onlinecal.report.facets import Look, facets, lines_of, stacked
-from onlinecal.report.gammas import Gammas, gammas_of, of_gammas, spans
+from onlinecal.report.gammas import Gammas, gammas_of, of_gammas, spans, table_of
 from onlinecal.report.style import GREY, look, thinned, ticks
 
 Against = Literal["levels", "monotone"]
@@ -100,11 +100,12 @@ def decision_table(
     p: Gammas | ArrayLike, y: ArrayLike | None = None, *, against: Against = "monotone"
 ) -> pd.DataFrame:
     """The regret of acting at each threshold, by label; parameters as in `plot_decision`."""
-    several = gammas_of("decision", p, y)
-    return stacked(
-        {"label": label, **part}
-        for label, gamma in several.items() for part in decisions_of(gamma, against=against)[0]
-    )  # fmt: skip
+
+    def make(_: Any, gamma: JointDistribution) -> tuple[str, list[dict[str, Any]]]:
+        parts, said = decisions_of(gamma, against=against)
+        return said, parts
+
+    return table_of(gammas_of("decision", p, y), make)
 
 
 def plot_decision(
@@ -132,12 +133,9 @@ def plot_decision(
     >>> " ".join(plot_decision([0.45] * 40, [0, 1, 1, 1] * 10).axes[0].get_title().split())
     'act when p > 0.45: you lose 0.545 per decision; predictions of 0.45 (1 of all) are too low by 0.3'
     """
-    found = {
-        label: decisions_of(gamma, against=against) for label, gamma in gammas_of("decision", p, y).items()
-    }
     return of_gammas(
-        {label: parts for label, (parts, _) in found.items()}, [said for _, said in found.values()], DECISION,
-        _draw_decisions, labels=("threshold t", "regret for each decision"), panel=(3.3, 2.9), **look,
+        decision_table(p, y, against=against), _draw_decisions, DECISION, panel=(3.3, 2.9),
+        labels=("threshold t", "regret for each decision"), **look,
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
@@ -18,6 +19,7 @@ from onlinecal.report.facets import facets, stacked
 Known = JointDistribution | Evaluation
 #: or several by their headings, or by forecaster and nature (None: not kept); of samples a pair (p, y)
 Gammas = Known | Mapping[Any, Known | tuple[ArrayLike, ArrayLike] | None]
+Part = Mapping[str, Any]
 #: levels that are drawn one by one
 MOST = 200
 #: ends of axes, from 0, or to 1
@@ -27,7 +29,7 @@ NICE = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 def gammas_of(where: str, p: Any, y: ArrayLike | None) -> dict[Any, Any]:
     """Label → Γ, of samples, of a Γ, of an `Evaluation`, or of several by label, which may have y in common."""
     if isinstance(p, Mapping):
-        if not p:
+        if all(one is None for one in p.values()):
             raise InvalidParameter(f"{where}: nothing to draw; expected at least one JointDistribution")
         pairs = {label: y is None and isinstance(one, tuple) and len(one) == 2 for label, one in p.items()}
         return {
@@ -49,34 +51,28 @@ def _gamma(where: str, one: Any, y: ArrayLike | None) -> JointDistribution:
     return JointDistribution.from_samples(one, y)
 
 
-def of_gammas(
-    parts: Mapping[Any, Iterable[Mapping[str, Any]]],
-    headings: Iterable[str],
-    words: str,
-    draw: Callable[..., None],
-    **options: Any,
-) -> Figure:
-    """A panel for each label, of the parts of its table; labels that are pairs make a grid, forecasters down."""
-    places = {label: label if isinstance(label, tuple) else ("", label) for label in parts}
-    table = stacked(
-        {"row": places[label][0], "column": places[label][1], **part}
-        for label, some in parts.items()
-        for part in some
-    )
-    heads = {
-        (row, column): "\n".join(filter(None, (row, f"against {column}" if row else column, text)))
-        for (row, column), text in zip(places.values(), headings, strict=True)
-    }
-    grid = {"most": 6, "panel": (2.5, 2.9)} if any(row for row, _ in heads) else {}
-    return facets(
-        table, draw, words, row="row", column="column", **{"share": False} | options | grid,
-        heading=lambda row, column: heads.get((row, column), f"{row}\nagainst {column}"),
-    )  # fmt: skip
+def table_of(
+    several: Mapping[Any, Any], make: Callable[[Any, Any], tuple[str, Iterable[Part]]]
+) -> pd.DataFrame:
+    """What `make` finds of each label and Γ, a heading and parts of a table; "missing" where Γ is not kept."""
+    parts: list[Part] = []
+    for label, gamma in several.items():
+        heading, found = ("", [{"mark": "missing"}]) if gamma is None else make(label, gamma)
+        who, whom = label if isinstance(label, tuple) else ("", label)
+        parts += [{"forecaster": who, "label": str(whom), "heading": heading, **part} for part in found]
+    return stacked(parts)
 
 
-def each_of(found: Mapping[Any, JointDistribution | None], make: Callable[[Any], Any]) -> dict[Any, Any]:
-    """The results of `make` for each Γ; None where it is not kept."""
-    return {label: None if gamma is None else make(gamma) for label, gamma in found.items()}
+def of_gammas(table: pd.DataFrame, draw: Callable[..., None], words: str, **options: Any) -> Figure:
+    """A panel for each label of such a table; labels that are pairs make a grid, forecasters down."""
+    found = table.drop_duplicates(["forecaster", "label"]).set_index(["forecaster", "label"])["heading"]
+
+    def heading(who: str, whom: str) -> str:
+        return "\n".join(filter(None, (who, f"against {whom}" if who else whom, found.get((who, whom), ""))))
+
+    grid = {"most": 6, "panel": (2.5, 2.9)} if table["forecaster"].any() else {}
+    options = {"row": "forecaster", "column": "label", "heading": heading, "share": False} | options | grid
+    return facets(table, draw, words, **options)
 
 
 def spans(*values: Floats) -> list[tuple[float, float]]:

@@ -18,8 +18,8 @@ from onlinecal.measures.smooth_ce import smooth_ce, smooth_ce_witness
 from onlinecal.measures.soft_binned import scdl, soft_rounding
 from onlinecal.measures.witnesses.distances import threshold_losses
 from onlinecal.measures.witnesses.tasks import WorstTask, kink_regrets
-from onlinecal.report.facets import Look, by_mark, stacked
-from onlinecal.report.gammas import MOST, Gammas, each_of, gammas_of, of_gammas
+from onlinecal.report.facets import Look, by_mark
+from onlinecal.report.gammas import MOST, Gammas, gammas_of, of_gammas, table_of
 from onlinecal.report.style import GREY, ink, look, thinned, ticks
 
 Name = Literal["cdl", "v_cdl", "scdl"]
@@ -34,7 +34,7 @@ def regrets_of(gamma: JointDistribution, measure: Name = "cdl") -> tuple[float, 
     """
     choice("regret", "measure", measure, tuple(NAMES))
     if measure == "scdl":
-        m, parts = soft_rounding(gamma).bins, Parts()
+        m, parts = soft_rounding(gamma).bins, Parts(losses={"t": np.array([0.0, 1.0]), "regret": np.zeros(2)})
         if m is not None:
             threshold, losses = threshold_losses(gamma, m, True)
             middle, worst = (threshold - 0.5) / m, [int(np.argmax(losses))]
@@ -76,11 +76,12 @@ REGRET = (
 
 def regret_table(p: Gammas | ArrayLike, y: ArrayLike | None = None, *, measure: Name = "cdl") -> pd.DataFrame:
     """Regrets of kinks, the curve "above" them and the "worst" task, by label; parameters as in `plot_regret`."""
-    return stacked(
-        {"label": label, "mark": kind, **part}
-        for label, gamma in gammas_of("regret", p, y).items()
-        for kind, part in regrets_of(gamma, measure)[2].items()
-    )
+
+    def make(_: Any, gamma: JointDistribution) -> tuple[str, list[dict[str, Any]]]:
+        value, _, parts = regrets_of(gamma, measure)
+        return f"{NAMES[measure]} = {value:.4g}", [{"mark": kind, **part} for kind, part in parts.items()]
+
+    return table_of(gammas_of("regret", p, y), make)
 
 
 def plot_regret(
@@ -102,16 +103,9 @@ def plot_regret(
     >>> plot_regret([0.45] * 20, [0, 1] * 10).axes[0].get_title()
     'CDL = 0.09091'
     """
-    found = each_of(gammas_of("regret", p, y), lambda gamma: regrets_of(gamma, measure))
-    parts = {
-        label: [{"mark": "missing"}] if one is None
-        else [{"mark": "", "t": 0.0, "regret": 0.0}, *({"mark": kind} | part for kind, part in one[2].items())]
-        for label, one in found.items()
-    }  # fmt: skip
-    heads = ["" if one is None else f"{NAMES[measure]} = {one[0]:.4g}" for one in found.values()]
     return of_gammas(
-        parts, heads, REGRET, _draw_regrets, labels=("threshold t", "regret R(t) for each round"), panel=(3.3, 2.6),
-        **look,
+        regret_table(p, y, measure=measure), _draw_regrets, REGRET, panel=(3.3, 2.6),
+        labels=("threshold t", "regret R(t) for each round"), **look,
     )  # fmt: skip
 
 
@@ -135,7 +129,7 @@ def _draw_regrets(axis: Any, rows: pd.DataFrame) -> None:
         axis.annotate(
             f"1/{1 / height:.0f}", (1.0, height), (-2, 2), textcoords="offset points", ha="right", fontsize=7
         )
-    top = float(rows["regret"][rows["mark"] != "grid"].max())
+    top = float(rows.loc[rows["mark"] != "grid", "regret"].max())
     if "above" in marks:
         above = marks["above"]
         axis.plot(above["t"], above["regret"], color=ink(), linewidth=1.0, linestyle=(0, (5, 2)), zorder=2.1)
@@ -187,10 +181,12 @@ WITNESS = (
 
 def witness_table(p: Gammas | ArrayLike, y: ArrayLike | None = None) -> pd.DataFrame:
     """The witness of the smooth calibration error, levels and residuals, by label."""
-    return stacked(
-        {"label": label, "mark": kind, **part}
-        for label, gamma in gammas_of("witness", p, y).items() for kind, part in witness_of(gamma)[1].items()
-    )  # fmt: skip
+
+    def make(_: Any, gamma: JointDistribution) -> tuple[str, list[dict[str, Any]]]:
+        value, parts = witness_of(gamma)
+        return f"smCE = {value:.4g}", [{"mark": kind, **part} for kind, part in parts.items()]
+
+    return table_of(gammas_of("witness", p, y), make)
 
 
 def plot_witness(p: Gammas | ArrayLike, y: ArrayLike | None = None, **look: Unpack[Look]) -> Figure:
@@ -208,16 +204,8 @@ def plot_witness(p: Gammas | ArrayLike, y: ArrayLike | None = None, **look: Unpa
     >>> plot_witness([0.4, 0.6], [1, 0]).axes[0].get_title()
     'smCE = 0.06'
     """
-    found = each_of(gammas_of("witness", p, y), witness_of)
-    parts = {
-        label: [{"mark": "missing"}]
-        if one is None
-        else [{"mark": kind} | part for kind, part in one[1].items()]
-        for label, one in found.items()
-    }
-    heads = ["" if one is None else f"smCE = {one[0]:.4g}" for one in found.values()]
     return of_gammas(
-        parts, heads, WITNESS, _draw_witness, labels=("", "ω"), panel=(3.3, 3.2), lower=0.6, **look
+        witness_table(p, y), _draw_witness, WITNESS, labels=("", "ω"), panel=(3.3, 3.2), lower=0.6, **look
     )
 
 

@@ -20,8 +20,8 @@ from onlinecal.logs.regression import decomposition, recalibration, smoothed
 from onlinecal.logs.resampling import Resample
 from onlinecal.measures.binned import bins_witness
 from onlinecal.measures.smooth_ece import smooth_ece
-from onlinecal.report.facets import Look, lines_of, stacked
-from onlinecal.report.gammas import MOST, Gammas, gammas_of, of_gammas, spans
+from onlinecal.report.facets import Look, lines_of
+from onlinecal.report.gammas import MOST, Gammas, gammas_of, of_gammas, spans, table_of
 from onlinecal.report.style import GREY, look, ticks
 
 Kind = Literal["points", "smooth", "corp"]
@@ -43,6 +43,8 @@ RELIABILITY: dict[str, str] = {
     ),
 }
 
+#: kind → the mark of what is drawn, above densities
+MARKS = {"points": "point", "smooth": "smooth", "corp": "corp"}
 #: bins in place of more than `MOST` levels
 AUTOMATIC = 20
 #: the area of the smallest points, as a share of the largest; and of the largest in square typographic points
@@ -177,25 +179,16 @@ def reliability_table(
     together: bool = False,
 ) -> pd.DataFrame:
     """The points or curves of a reliability diagram and the density below; parameters as in `plot_reliability`."""
-    parts = _parts(p, y, kind, bins, strategy, band, together)
-    return stacked({"label": label, **part} for label, some in parts.items() for part in some)
-
-
-def _parts(
-    p: Any, y: Any, kind: Kind, bins: int | None, strategy: str, band: float | None, together: bool
-) -> dict[Any, list[dict[str, Any]]]:
     choice("reliability", "kind", kind, ("points", "smooth", "corp"))
     several = gammas_of("reliability", p, y)
     level = number("reliability", "band", 0.0 if band is None else band, 0.0, 1.0)
     if bins is not None and kind != "points":
         raise InvalidParameter(f"reliability: bins = {bins!r} with kind = {kind!r}; expected kind = 'points'")
+    places = {label: place if together else 0 for place, label in enumerate(several)}
     # In one panel shares and densities have no scale in common.
-    smooth = together and max(gamma.levels for gamma in several.values()) > MOST
-    found: dict[Any, list[dict[str, Any]]] = {}
-    for place, (label, gamma) in enumerate(several.items()):
-        if gamma is None:
-            found[label] = [{"mark": "missing"}]
-            continue
+    smooth = together and max(gamma.levels for gamma in several.values() if gamma is not None) > MOST
+
+    def make(label: Any, gamma: JointDistribution) -> tuple[str, list[dict[str, Any]]]:
         given = getattr(p[label] if isinstance(p, Mapping) else p, "resample", None)
         # A pandas Series has a method of this name.
         resample = given if isinstance(given, Resample) else None
@@ -208,9 +201,10 @@ def _parts(
         else:
             drawn = points_of(gamma, bins=bins, strategy=strategy, level=own)
         clusters = resample is not None and bool(resample.clusters)
-        at = {"place": place if together else 0, "why": why if level else "", "clusters": clusters}
-        found[label] = [drawn | at, density | at]
-    return found
+        at = {"place": places[label], "why": why if level else "", "clusters": clusters}
+        return f"{drawn['name']} = {drawn['error']:.4g}", [drawn | at, density | at]
+
+    return table_of(several, make)
 
 
 def plot_reliability(
@@ -255,24 +249,13 @@ def plot_reliability(
     'ECE = 0.25'
     """
     together = together and isinstance(p, Mapping)
-    parts = _parts(p, y, kind, bins, strategy, band, together)
-    texts = {
-        label: f"{one['name']} = {one['error']:.4g}" if "name" in one else ""
-        for label, (one, *_) in parts.items()
-    }
-    reasons = sorted({one["why"] for one, *_ in parts.values() if one.get("why")})
-    levels = sorted({one["level"] for one, *_ in parts.values() if one.get("level")})
-    by = ", by clusters of rows" * any(one.get("clusters") for one, *_ in parts.values())
-    facts = [f"bands of {level:.0%}{by}" for level in levels] + [f"no band, for {why}" for why in reasons]
-    names = {f"{label}: {text}": i for i, (label, text) in enumerate(texts.items())}
-
-    drawn = [one for one, *_ in parts.values() if "mean" in one]
+    table = reliability_table(p, y, kind=kind, bins=bins, strategy=strategy, band=band, together=together)
+    drawn = table[table["mark"] == MARKS[kind]]
+    by = ", by clusters of rows" * bool(drawn["clusters"].any())
+    facts = [f"bands of {level:.0%}{by}" for level in sorted({*drawn["level"]} - {0.0})]
+    facts += [f"no band, for {why}" for why in sorted({*drawn["why"]} - {""})]
     columns = ["left", "right"] if kind == "points" else ["prediction"]
-    at, means = (
-        np.concatenate([np.ravel(one[name]) for one in drawn for name in some])
-        for some in (columns, ["mean"])
-    )
-    across, up = spans(at, means)
+    across, up = spans(drawn[columns].to_numpy(), drawn["mean"].to_numpy())
     # The diagonal goes from corner to corner unless that hides what is drawn; limits are those of all panels.
     limits = across, (min(up[0], across[0]), max(up[1], across[1]))
 
@@ -283,11 +266,10 @@ def plot_reliability(
         "labels": ("", "mean outcome"), "panel": (3.3, 3.9), "facts": " · ".join(facts), "lower": 0.25,
     }  # fmt: skip
     if together:
-        return of_gammas(
-            {"": [part for some in parts.values() for part in some]}, [""], RELIABILITY[kind], draw,
-            legend=lambda: lines_of(names), **options | look,
-        )  # fmt: skip
-    return of_gammas(parts, texts.values(), RELIABILITY[kind], draw, **options | look)
+        names = dict(zip(drawn["label"] + ": " + drawn["heading"], drawn["place"].astype(int), strict=True))
+        table = table[table["mark"] != "missing"].assign(label="", heading="")
+        options["legend"] = lambda: lines_of(names)
+    return of_gammas(table, draw, RELIABILITY[kind], **options | look)
 
 
 def _draw(axis: Any, part: pd.DataFrame, below: Any, limits: Any, kind: Kind, together: bool) -> None:
