@@ -7,8 +7,6 @@ from onlinecal.growth import MORE, SMOOTH, WIDE, Growth
 
 #: why there is no exponent (`fit_growth`)
 NONE = "no exponent, as there are fewer than three T or a mean total is 0, negative or infinite"
-#: a power of T with an exponent that is not clear, as matplotlib writes it
-UNCLEAR = "$T^{?}$"
 
 
 def lines(growth: Growth) -> list[str]:
@@ -20,13 +18,6 @@ def lines(growth: Growth) -> list[str]:
 def line(growth: Growth) -> str:
     """The same in one line, without T."""
     return " ".join(lines(growth)).removeprefix("T^")
-
-
-def power(growth: Growth) -> str:
-    """An exponent as matplotlib raises it; in its place the interval, on one line, where that is too wide."""
-    if growth.clear:
-        return f"$T^{{{fixed(growth.value)}}}$"
-    return f"{UNCLEAR} {growth.interval}".replace(" ", "\u00a0")
 
 
 def literal(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack
 
@@ -20,7 +19,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import choice, number
 from onlinecal.growth import slope
 from onlinecal.growth.rates import best_known
-from onlinecal.report.facets import Look, facets, lines_of, name_of, need_curves, stacked
+from onlinecal.report.facets import Look, facets, lines_of, name_of, need_curves, stacked, wrapped
 from onlinecal.report.frames import by_pair, curves_table, facts, headings, places
 from onlinecal.report.style import GREY, ink, least_power, log_ticks, look, tick, typeset
 from onlinecal.study.curves import Curve
@@ -87,7 +86,7 @@ def of_curves(table: pd.DataFrame, words: str, *, rate: str = "proven rate", **o
 
     # A legend takes a line for two names, or for each that is wide. A single panel has the bounds in it.
     names, alone = means["forecaster"].str.len() + means["label"].str.len(), len(panels) == 1
-    each = 2 if len(names) and names.max() <= 34 and not alone else 1
+    each = 2 if len(names) and names.max() <= 30 and not alone else 1
     deep = 0.0 if most > MANY else 0.15 * -(-most // each) * (2 if alone else 1)
     return facets(
         table, lambda axis, part: draw_curves(axis, part, colours, each if most <= MANY else 0), words,
@@ -106,17 +105,16 @@ def draw_curves(axis: Any, part: pd.DataFrame, colours: Sequence[str] | None, co
         axis.set_yscale("symlog", linthresh=least_power(sizes[sizes > 0]))
         axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=0.8)
     _draw_known(axis, [line for _, line in part[part["mark"] == "known"].groupby("part")])
+    # Of small letters, beside the sample of a line.
+    letters = max(30.0, 19.0 * axis.get_window_extent().width / axis.figure.dpi - 8.0)
     entries, arrows = [], 0
     for _, line in part[part["mark"] != "known"].groupby("part"):
         kind, place = line["mark"].iloc[0], int(line["place"].iloc[0])
         own = look(max(place, 0)) | ({} if colours is None else {"color": colours[place % len(colours)]})
         x, y, label = line["T"].to_numpy(), line["total"].to_numpy(), line["label"].iloc[0]
         if kind == "mean":
-            said = (
-                name_of(line["forecaster"].iloc[0])
-                + ("  " if label.startswith("$") else "; ") * bool(label)
-                + label
-            )
+            between = "  " if label.startswith("T") else "; "
+            said = wrapped(name_of(line["forecaster"].iloc[0]) + between * bool(label) + label, letters)
             # A band that reaches down to 0 would stretch logarithmic axes without end.
             band = FillBetweenPolyCollection(
                 "x", x, line["lower"], line["upper"], color=own["color"], alpha=0.18, lw=0
@@ -132,7 +130,7 @@ def draw_curves(axis: Any, part: pd.DataFrame, colours: Sequence[str] | None, co
                 x,
                 y,
                 zorder=1.5 if place < 0 else 1.9,
-                label=typeset(textwrap.fill(label, 60)),
+                label=typeset(wrapped(label, letters)),
                 **how,
                 **marker,
             )
@@ -143,7 +141,7 @@ def draw_curves(axis: Any, part: pd.DataFrame, colours: Sequence[str] | None, co
             axis.plot(x, np.full(len(x), height), color=own["color"], linestyle="none", markersize=6,
                       marker=CARETUPBASE if up else CARETDOWNBASE, transform=axis.get_xaxis_transform())  # fmt: skip
         else:
-            entries += axis.plot([], [], label=label, **own | {"linestyle": "none"})
+            entries += axis.plot([], [], label=wrapped(label, letters), **own | {"linestyle": "none"})
     log_ticks(axis.xaxis, *[axis.yaxis] * (not negative))
     if negative:
         axis.yaxis.set_major_formatter(FuncFormatter(tick))

@@ -97,7 +97,7 @@ def facets(
         if len(rows) == 1:
             across = -(-len(columns) // lines)  # four panels are two lines of two
         wide = wide or 0.4 + max(across * panel[0], 4.2)
-        said = _wrapped(words, SMALL * wide) if given.get("caption", True) else ""
+        said = wrapped(words, SMALL * wide) if given.get("caption", True) else ""
         high = len(rows) * lines * panel[1] * min(1.0, wide / across / panel[0] + 0.2)
         high += 0.3 + 0.12 * (said.count("\n") + 1)
         fig = Picture((wide, high), layout="constrained", dpi=150)
@@ -121,7 +121,7 @@ def facets(
         image = next((image for axis in fig.axes for image in axis.images), None)
         if bar and image is not None:
             fig.colorbar(image, ax=fig.axes, shrink=min(0.8, 2.5 / high), aspect=15).set_label(bar)
-        _legend(fig, legend(), literal(_wrapped(" · ".join(filter(None, (title, facts))), LARGE * wide)))
+        _legend(fig, legend(), literal(wrapped(" · ".join(filter(None, (title, facts))), LARGE * wide)))
         for above in fig.legends:
             fig.set_figheight(fig.get_figheight() + above.get_window_extent().height / fig.dpi)
         if said:
@@ -141,7 +141,7 @@ def _panel(
 ) -> None:
     axis, *below = axes
     axis.set(xlabel=labels[0], ylabel=labels[1])
-    axis.set_title(literal(_wrapped(heading(*key), LARGE * (wide - 0.5))))
+    axis.set_title(literal(wrapped(heading(*key), LARGE * (wide - 0.5))))
     axis.tick_params(labelbottom=not below)
     why = "not played" if part.empty else "Γ is not kept" if "missing" in set(part.get("mark", ())) else ""
     if not why:
@@ -153,7 +153,7 @@ def _panel(
         each.set_axis_off()
 
 
-def _wrapped(text: str, letters: float) -> str:
+def wrapped(text: str, letters: float) -> str:
     """The text in lines of that many letters; "T = 100" and "16 runs" stay whole."""
     whole = re.sub(r" (?==)|(?<==) |(?<=\d) (?=runs?\b)", "\N{NO-BREAK SPACE}", text)
     lines = (textwrap.fill(line, max(16, int(letters))) for line in whole.split("\n"))
@@ -163,7 +163,7 @@ def _wrapped(text: str, letters: float) -> str:
 def _legend(fig: Figure, handles: Sequence[Line2D], title: str) -> None:
     """The title and a legend below it, in as many columns as fit."""
     for handle in handles:
-        handle.set_label(_wrapped(str(handle.get_label()), 8 * fig.get_figwidth()))
+        handle.set_label(wrapped(str(handle.get_label()), 8 * fig.get_figwidth()))
     if not handles and title:
         fig.suptitle(title, fontsize=10)
     for columns in range(min(len(handles), 6), 0, -1):

@@ -10,11 +10,13 @@ import pandas as pd
 
 from onlinecal.core.arrays import Bools, Ints
 from onlinecal.core.columns import Column
-from onlinecal.core.words import counted, ends
+from onlinecal.core.words import counted, ends, fixed
+from onlinecal.growth import Growth
 from onlinecal.growth.rates import best_known
-from onlinecal.growth.words import literal, power
+from onlinecal.growth.words import literal
 from onlinecal.measures import MEASURES
 from onlinecal.report.facets import stacked
+from onlinecal.report.style import raised
 from onlinecal.study.curves import Curve
 
 Part = dict[str, Any]
@@ -146,6 +148,13 @@ def _lowest(part: Part, means: Sequence[Part]) -> Part:
     starts = [float(mean["total"][mean["T"] == part["T"][0]].min(initial=np.inf)) for mean in means]
     lowest = min((start for start in starts if np.isfinite(start)), default=part["total"][0])
     return part | {"total": part["total"] * (lowest / part["total"][0])}
+
+
+def power(growth: Growth) -> str:
+    """T to its exponent; the interval on the same line where that is too wide."""
+    if growth.clear:
+        return f"T{raised(fixed(growth.value))}"
+    return f"T^? {growth.interval}".replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _missing(curve: Curve, shown: Bools) -> str:

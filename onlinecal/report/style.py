@@ -109,10 +109,15 @@ def tick(value: float, _: object = None) -> str:
 
 def decade(value: float, _: object = None) -> str:
     """A power of ten beside an axis, as text: a formula takes as long to parse as its axis to draw."""
-    return "10" + f"{np.log10(value):.0f}".translate(_RAISED)
+    return "10" + raised(f"{np.log10(value):.0f}")
 
 
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+def raised(number: str) -> str:
+    """A number as an exponent."""
+    return number.translate(_RAISED)
+
+
+_RAISED = str.maketrans("-0123456789.", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹·")
 
 
 def log_ticks(*axes: Any, ratio: float | None = None) -> None:

@@ -77,8 +77,8 @@ class Table:
             return table
 
         parts = [range(1, len(shown))]
-        # Headings are broken before names, into lines of at least 20, 12 or 8 letters.
-        for least, names in ((999, False), (20, False), (12, False), (8, False), (8, True), (12, True)):
+        # Headings are broken before names, into lines of at least 12 letters.
+        for least, names in ((999, False), (12, False), (12, True)):
             if names:
                 rows = [
                     [broken(row[0], 16), *(re.sub(r" (±|\+-) ", r"\n\1 ", c) for c in row[1:])]
@@ -146,10 +146,10 @@ def template(name: str) -> Template:
 
 
 def _breakable(text: str) -> str:
-    """A name that may be broken into lines after ``_ [ ( , =``, and nowhere else."""
+    """A name that may be broken into lines after ``[ ( , =``, and nowhere else."""
     from markupsafe import Markup, escape
 
-    return Markup(re.sub(r"([_\[(,=])", r"\1<wbr>", str(escape(text))))
+    return Markup(re.sub(r"([\[(,=])", r"\1<wbr>", str(escape(text))))
 
 
 def _coded(text: str) -> str:
@@ -171,11 +171,11 @@ def fits(console: Console, table: RichTable) -> bool:
 
 
 def broken(text: str, width: int) -> str:
-    """In lines of at most this width if possible: between words, and in longer ones after ``_ [ ( , =``."""
+    """In lines of at most this width if possible: between words, and in longer ones after ``[ ( , =``."""
     lines = [""]
     for word in text.split():
         start = " " if lines[-1] else ""
-        for piece in re.findall(r"[^_\[(,=]*[_\[(,=]|[^_\[(,=]+", word) if len(word) > width else [word]:
+        for piece in re.findall(r"[^\[(,=]*[\[(,=]|[^\[(,=]+", word) if len(word) > width else [word]:
             if lines[-1] and len(lines[-1] + start + piece) > width:
                 lines.append(piece)
             else:

@@ -374,6 +374,8 @@ def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
         for kind, frame in (("forecaster", found.forecasters), ("nature", found.natures)):
             first, last, opponent, between, by = ENDS[kind]
             rows: list[list[Any]] = []
+            if frame.empty:  # no mean is known
+                continue
             more = len(frame) - 2 * SHOWN
             middle = slice(SHOWN, SHOWN + more) if more > 1 else slice(0)
             for name, row in frame.drop(frame.index[middle]).iterrows():
