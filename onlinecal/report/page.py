@@ -14,7 +14,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
 from onlinecal.core.words import number_of
 from onlinecal.measures import MEASURES
-from onlinecal.report.answer import answer
+from onlinecal.report.answer import CERTAIN, answer
 from onlinecal.report.document import Document, Part, Section
 from onlinecal.report.page_pictures import MOST, Gallery, gallery
 from onlinecal.report.tables import Table, of_rows
@@ -26,8 +26,6 @@ from onlinecal.study.entries import Planned
 
 #: names in a list
 LISTED = 12
-#: after a name that is certain, as in tables of dominations
-CERTAIN = "†"
 
 
 QUESTION = (
