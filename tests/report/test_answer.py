@@ -54,7 +54,9 @@ SAID = [
 
 @pytest.mark.parametrize(("totals", "said"), SAID)
 def test_what_is_said_of_ties_and_many_natures(totals, said):
-    found = [each.removeprefix("The lowest mean total of ece is that of ") for each in answer(study(totals), "ece")]
+    found = [
+        each.removeprefix("The lowest mean total of ece is that of ") for each in answer(study(totals), "ece")
+    ]
     assert len(found) == len(said)
     assert all(map(str.startswith, found, said))
 

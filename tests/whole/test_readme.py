@@ -65,7 +65,16 @@ def test_tables_have_every_name_with_its_facts_and_parameters(kind):
     for row in (row for row in rows(kind) if row["name"] not in OF_SHORT_GAMES):
         cells, thing = [cell.strip() for cell in lines[row["name"]].split(" | ")], KINDS[kind][row["name"]]
         if kind == "measures":
-            stated = "symbol source result complexity continuous complete sound decisions".split()
+            stated = [
+                "symbol",
+                "source",
+                "result",
+                "complexity",
+                "continuous",
+                "complete",
+                "sound",
+                "decisions",
+            ]
             assert cells == [(getattr(thing, fact) or "–").replace("|", "∣") for fact in stated]
         else:
             named = ((p["name"], p["required"], p["default"]) for p in parameters_of(thing))

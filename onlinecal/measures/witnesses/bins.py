@@ -160,7 +160,9 @@ def _shifted(gamma: JointDistribution, epsilon: float) -> float:
     left = (v - (first - back)) - (epsilon + back)
     place, rest = np.concatenate((first, v)), np.concatenate((left, np.zeros(len(v))))
     order = np.lexsort((rest, place))
-    lengths = np.minimum(np.diff(place[order]) + np.diff(rest[order]), epsilon)  # further apart only empty bins are
+    lengths = np.minimum(
+        np.diff(place[order]) + np.diff(rest[order]), epsilon
+    )  # further apart only empty bins are
     heights = np.abs(running(np.concatenate((r, -r))[order])[:-1])
     return fsum(heights * (lengths / epsilon))
 
