@@ -71,8 +71,8 @@ def of_gammas(table: pd.DataFrame, draw: Callable[..., None], words: str, **opti
         return "\n".join(filter(None, (who, f"against {whom}" if who else whom, found.get((who, whom), ""))))
 
     grid = {"most": 6, "panel": (2.5, 2.9)} if table["forecaster"].any() else {}
-    options = {"row": "forecaster", "column": "label", "heading": heading, "share": False} | options | grid
-    return facets(table, draw, words, **options)
+    told: dict[str, Any] = {"row": "forecaster", "column": "label", "heading": heading, "share": False} | options | grid
+    return facets(table, draw, words, **told)
 
 
 def spans(*values: Floats) -> list[tuple[float, float]]:
