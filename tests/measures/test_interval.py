@@ -40,7 +40,7 @@ def test_pruning_loses_nothing_at_many_levels(bias, seed):
     assert value <= widest
     bracket = interval_ce_bracket(gamma, width="max", blocks=300)
     assert bracket.lower <= widest <= bracket.upper <= 1.05 * widest
-    assert interval_ce_witness(gamma, width="max").value(gamma) == pytest.approx(widest, abs=1e-12)
+    assert interval_ce_witness(gamma, width="max").bound(gamma) == pytest.approx(widest, abs=1e-12)
 
 
 # A set of more than 32 levels takes a second word.
@@ -49,7 +49,7 @@ def test_the_search_over_widths_equals_trying_them_all(gamma):
     v = gamma.predictions
     value = min(program(gamma, widest) + widest for widest in np.unique(np.abs(v[:, None] - v)))
     assert interval_ce(gamma, width="max") == pytest.approx(value, abs=1e-13)
-    assert interval_ce_witness(gamma, width="max").value(gamma) == pytest.approx(value, abs=1e-13)
+    assert interval_ce_witness(gamma, width="max").bound(gamma) == pytest.approx(value, abs=1e-13)
     bracket = interval_ce_bracket(gamma, width="max", blocks=1)
     assert bracket.lower - 1e-13 <= value <= bracket.upper + 1e-13
     mean = interval_ce(gamma)

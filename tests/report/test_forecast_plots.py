@@ -232,7 +232,7 @@ def test_the_dashed_curves_are_above_and_give_the_value(gamma):
     # Every corner is a point of R: no lower concave curve is above it.
     for t, height in zip(corners, above, strict=True):
         assert kink_by_definition(gamma, t) == pytest.approx(height, abs=1e-14)
-    assert task.value(gamma) == pytest.approx(value) == cdl(gamma)
+    assert task.bound(gamma) == pytest.approx(value) == cdl(gamma)
     assert at.tolist() == list(task.kinks)
     value, _, parts = regrets_of(gamma, "v_cdl")
     assert value == v_cdl(gamma)

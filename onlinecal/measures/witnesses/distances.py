@@ -173,7 +173,7 @@ def _dual(gamma: JointDistribution, nodes: Floats, ones: Any, zeros: Any) -> flo
         for what, values in (("ones", ones), ("zeros", zeros))
     )
     gain = fsum(gamma.mass * (gamma.means * a + (1.0 - gamma.means) * b))
-    return gain - max(_largest(v, a, b), 0.0)
+    return max(gain - max(_largest(v, a, b), 0.0), 0.0)
 
 
 def lipschitz(v: Floats, values: Floats) -> Floats:

@@ -55,15 +55,14 @@ class KernelWeights(Witness):
 
     def weights(self, v: Floats) -> Floats:
         """w(v) for each of the n values v, in O(k n)."""
-        out = np.empty(len(v))
-        if self.kernel == "polynomial":
-            mine = self._coordinates(self.predictions, self.coefficients) * _shares(self.degree)
-            return np.asarray(np.polynomial.polynomial.polyval(2.0 * v - 1.0, mine))
-        for start in range(0, len(v), 256):
-            part = slice(start, start + 256)
-            apart = np.abs(v[part, None] - self.predictions) / self.scale
-            out[part] = np.exp(-apart if self.kernel == "laplace" else -(apart**2)) @ self.coefficients
-        return out
+        form = {
+            "laplace": lambda u: np.exp(-np.abs(u - self.predictions) / self.scale),
+            "gaussian": lambda u: np.exp(-(((u - self.predictions) / self.scale) ** 2)),
+            "polynomial": lambda u: (
+                (0.5 + 0.5 * (2.0 * u - 1.0) * (2.0 * self.predictions - 1.0)) ** self.degree
+            ),
+        }[self.kernel]
+        return np.array([form(u) @ self.coefficients for u in v])
 
     def bound(self, gamma: JointDistribution) -> Bracket:
         same_levels("KernelWeights.predictions", self.predictions, gamma)
