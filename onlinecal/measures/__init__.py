@@ -112,10 +112,10 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     Returns
     -------
     Explanation
-        `value`, `witnesses`, and `verify()`: the bracket that follows from them alone. It holds the exact value,
-        rounding included. It closes within 1e-9, with exceptions. `distance_lower` and `interval_ce_bracket` have
-        their own bracket, `smooth_ece` and `smooth_ece_at` their stated error. `kernel_ce` with a Gaussian narrower
-        than 0.0224 has 1e-7. `distance_upper`, and `interval_ce` with width="max", are open, too.
+        `value`, `witnesses`, and `verify()`: the bracket that follows from them alone. It holds the exact value, up to
+        the rounding error that the witnesses state. It closes within 1e-9, with exceptions. `distance_lower` and
+        `interval_ce_bracket` have their own bracket, `smooth_ece` and `smooth_ece_at` their stated error.
+        `distance_upper`, and `interval_ce` with width="max", are open, too.
 
     Examples
     --------

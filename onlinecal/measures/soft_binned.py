@@ -239,8 +239,9 @@ def scdl(gamma: JointDistribution) -> float:
 
     min over m = 1, 2, 4, …, 2⁵⁰ of max(SCDL_m, 1/m): the grid is as fine as the error allows. SCDL_m rises and 1/m
     falls, so the search ends at the first m with SCDL_m ≥ 1/m. As SCDL_m ≤ CDL ≤ 2 ECE, it begins late. Exactly 0
-    where every level has q_i = v_i. `soft_rounding` is the response with a swap regret of at most 4 times this, for
-    every task.
+    where every level has q_i = v_i. Elsewhere it is 2⁻⁵⁰ or more, although finer grids might give less: there the
+    witness proves the upper end alone. `soft_rounding` is the response with a swap regret of at most 4 times this,
+    for every task.
 
     Source: Bairaktari, Hu, Nguyen & Ullman 2026, Definition 1.1, Lemma 3.3.
 

@@ -255,6 +255,8 @@ ONE = JointDistribution.from_levels([0.875], [1.0], [0.95])
         (RegretBound(0.0, 0.0, "cdl"), TWO, "the kink .* regrets"),
         (KernelWeights(TWO.predictions, np.array([0.0, 0.0]), None, 1e-9), TWO, "kernel = None"),
         (CalibratedCoupling([0.0, 0.5, 1.0], [-0.5, 2.0, -0.5], np.zeros(3), np.zeros(3)), TWO, "negative"),
+        (Potentials([0.0, 1.0], [1e9, 1e9], [-1e9, -1e9]), TWO, "size 1000000000.0; expected at most 100"),
+        (RegretBound(0.1, 1e9, "cdl"), TWO, r"slope = 1000000000.0; expected a number in \[-10, 10\]"),
         (CalibratedCoupling([0.5, 0.4], [0.0, 1.0], np.zeros(2), np.zeros(2)), TWO, "ascending values"),
         (SoftRounding(3), TWO, "a power of two"),
         (SoftRounding(None), TWO, "not calibrated"),

@@ -16,6 +16,9 @@ from onlinecal.core.validation import integer
 from onlinecal.core.words import number_of
 from onlinecal.measures.witnesses.base import WRONG, About, Bracket, Witness, between, hinges, vector
 
+# Useful potentials are some units at most; the rounding of large ones would count.
+_LARGE = 100.0
+
 
 @dataclass(frozen=True, eq=False)
 class Potentials(Witness):
@@ -24,6 +27,7 @@ class Potentials(Witness):
     They are made 1-Lipschitz on the levels, and extended from them as low as that allows. They prove E[a(v) y +
     b(v) (1 − y)] − max over all u in [0, 1] of u a(u) + (1 − u) b(u). They are given at nodes, ascending values in
     [0, 1]; in between they are linear, beyond constant.
+    Rounding: 5e-15 times the largest of them, if that is above 1.
     """
 
     side = "lower"
@@ -167,11 +171,10 @@ def _moved(v: Floats, leave: Floats, u: Floats, arrive: Floats) -> float:
 
 def _dual(gamma: JointDistribution, nodes: Floats, ones: Any, zeros: Any) -> float:
     """The lower bound that the potentials prove."""
-    v = gamma.predictions
-    a, b = (
-        lipschitz(v, np.interp(v, nodes, vector(what, values, len(nodes))))
-        for what, values in (("ones", ones), ("zeros", zeros))
-    )
+    v, given = gamma.predictions, [vector("potentials", values, len(nodes)) for values in (ones, zeros)]
+    if (largest := float(np.abs(given).max())) > _LARGE:
+        raise InvalidData(f"a potential of size {largest!r}; expected at most {_LARGE:g}")
+    a, b = (lipschitz(v, np.interp(v, nodes, values)) for values in given)
     gain = fsum(gamma.mass * (gamma.means * a + (1.0 - gamma.means) * b))
     return max(gain - max(_largest(v, a, b), 0.0), 0.0)
 

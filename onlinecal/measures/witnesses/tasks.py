@@ -131,7 +131,7 @@ class RegretBound(Witness):
 
     def bound(self, gamma: JointDistribution) -> float:
         height, slope = (
-            number("RegretBound", name, getattr(self, name), -1e9, 1e9) for name in ("height", "slope")
+            number("RegretBound", name, getattr(self, name), -10.0, 10.0) for name in ("height", "slope")
         )
         (measure,) = self.about
         t, regret = kink_regrets(gamma, measure)
