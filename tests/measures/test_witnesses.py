@@ -401,3 +401,29 @@ def test_shifted_bins_err_by_the_bias_at_least():
     levels = np.arange(2048) * 2.0**-60
     gamma = JointDistribution.from_levels(levels, np.ones(2048), levels + 2.0**-30)
     assert ShiftedBins(2.0**-58).bound(gamma) == pytest.approx(2.0**-30, rel=1e-14)
+
+
+RISING = np.linspace(0.4, 0.6, 1001)
+#: residuals at both ends alone
+STEEP = JointDistribution.from_levels(RISING, np.ones(1001), np.r_[0.0, RISING[1:-1], 1.0])
+SLOPE = (RISING - 0.5) + 9e-10 * np.arange(1001)
+
+
+@pytest.mark.parametrize(
+    ("name", "gamma", "missing"),
+    [
+        ("smooth_ce", STEEP, lambda low, high: replace(low, weights=SLOPE)),
+        ("smooth_ce", ONE, lambda low, high: replace(low, weights=(1.0 + 9e-10) * low.weights)),
+        ("cutoff_ce", TWO, lambda low, high: replace(high, upper=high.upper - 9e-10)),
+        ("cutoff_ce", TWO, lambda low, high: replace(high, lower=high.lower + 9e-10)),
+        ("cdl", many_levels(0, 50), lambda low, high: replace(high, height=high.height - 4e-10)),
+        ("interval_ce", many_levels(0, 50), lambda high, low: replace(low, costs=low.costs + 9e-10)),
+    ],
+)
+def test_a_condition_that_is_missed_by_rounding_is_paid_for(name, gamma, missing):
+    value = MEASURES[name].function(gamma)
+    witness = missing(*explain(gamma, name).witnesses)
+    if witness.side == "lower":
+        assert value - 1e-5 <= witness.bound(gamma) <= value + 1e-13
+    else:
+        assert value - 1e-13 <= witness.bound(gamma) <= value + 1e-8
