@@ -303,10 +303,9 @@ def test_what_follows_holds_in_games(seed):
 
 
 @pytest.mark.slow
-def test_what_follows_holds_for_all(seed, full, tmp_path):
-    """In the small size of every third nature, the others for other seeds."""
+def test_what_follows_holds_for_all(seed, tmp_path):
     natures = [nature for nature in examples.natures(tmp_path) if nature.length is None]
-    hold(examples.forecasters(tmp_path), natures if full else natures[seed % 3 :: 3], 300, seed)
+    hold(examples.forecasters(tmp_path), natures, 300, seed)
 
 
 def test_the_control_breaks_what_follows(seed):

@@ -14,6 +14,7 @@ from onlinecal.forecasters import ForecastHedging
 from onlinecal.games import solve, value_bracket
 from onlinecal.games.rational import rational_value
 from tests.experiments import script
+from tests.marks import slow
 from tests.pages import ROOT
 
 exact = script("exact", ROOT / "scenarios")
@@ -79,31 +80,6 @@ def test_bold_is_what_no_other_grid_can_beat(ends, best):
     assert (short.leads(1, 2), short.leads(2, 2)) == best
 
 
-@pytest.mark.parametrize(
-    ("lengths", "said"),
-    [
-        ({1: 1}, "\n\nOther grids may pay less.\n"),
-        ({2: 3}, "T = 1 to 3 (best\nknown for T → ∞: between T^0.54 and T^0.67).\nOther grids may pay less.\n"),
-        ({1: 1, 2: 1}, "\n\nUp to T = 1 no grid is better than the finest, m = 2, and finer ones may pay less.\n"),
-        # m = 2 divides 1 in two, as m = 4 does: they are worth the same up to T = 3, and m = 3 is worse.
-        ({4: 3, 2: 3}, "\nUp to T = 3 no grid is better than the finest, m = 4, and finer ones may pay less.\n"),
-        ({3: 3, 2: 3}, "\nAt T = 3 another grid is better than the finest, m = 3.\n"),
-        ({3: 4, 2: 4}, "finest, m = 3, at T = 3 for the last time; at T = 4 none is, and finer ones may pay less.\n"),
-        ({3: 5, 2: 5}, "finest, m = 3, at T = 3 for the last time; from T = 4 to 5 none is, and finer ones may"),
-    ],
-)  # fmt: skip
-def test_who_is_best_on_few_grids_and_in_short_games(lengths, said):
-    small = games(lengths, {}, {}, dict.fromkeys(lengths, 1), progress=False)
-    text = page(small, [("a.png", "A"), ("b.png", "B"), ("c.png", "C")], "how to make it", {})
-    assert said in text
-    assert "adds to the difference" not in text  # no T of which half was played
-    hedged = games({1: 8}, {}, {}, {1: 8}, progress=False)
-    assert re.search(
-        r"pays [\d.]+ times what the best forecaster pays on its own, for T = 8\.",
-        "\n".join(hedging_section(hedged)),
-    )
-
-
 def test_digits_to_which_both_ends_round():
     assert certain(1.23456749, 1.23456751) == "1.23457"
     assert certain(33.650019, 33.650788) == "33.65"
@@ -122,14 +98,14 @@ def test_every_digit_of_short_games_on_the_page_is_that_of_the_rational_value():
 
 
 @pytest.mark.slow
-def test_brackets_in_words_hold(seed, full):
-    """Their last digits are rounded outward, and by no more than one unit. The small size checks one of the two."""
+def test_brackets_in_words_hold():
+    """Their last digits are rounded outward, and by no more than one unit."""
     words = " ".join((ROOT / "docs" / "games.md").read_text("utf-8").split())
     said = re.findall(
         r"V_T\((\d)\) at T = (\d+) (?:is )?between ([\d.]+) and ([\d.]+) \([^)]*clip (\d+)", words
     )
     assert len(said) == 2
-    for m, horizon, low, high, clip in said if full else said[seed % 2 :: 2]:
+    for m, horizon, low, high, clip in said:
         found = value_bracket(int(m), int(horizon), float(clip), progress=False)
         assert Decimal(low) <= Decimal(found.lower) < Decimal(low) + Decimal("1e-6")
         assert Decimal(high) - Decimal("1e-6") < Decimal(found.upper) <= Decimal(high)
@@ -169,16 +145,13 @@ def test_what_is_said_of_hedging_on_the_page():
     assert "to ln T it would add as much, to √T 1.41 times as much" in section
 
 
-def test_other_measures(full, seed):
-    """The page in scenarios/ has the same rows, of the short games; one of its numbers by hand.
-
-    In the small size on one of both grids.
-    """
+@pytest.mark.parametrize("m", [2, slow(3)])
+def test_other_measures(m):
+    """The page in scenarios/ has the same rows, of the short games; one of its numbers by hand."""
     text = (ROOT / "scenarios" / "exact.md").read_text("utf-8")
-    for m in (2, 3) if full else (2 + seed % 2,):
-        rows = [line for line in measure_section({m: (4,)}) if line.startswith("| ")]
-        table = text[text.index(f"| T | m = {m} | ece") :]
-        assert all(row in table for row in rows)
+    rows = [line for line in measure_section({m: (4,)}) if line.startswith("| ")]
+    table = text[text.index(f"| T | m = {m} | ece") :]
+    assert all(row in table for row in rows)
     paid, least = exploit(ForecastHedging(2), 8, "smooth_ce").value, solve(2, 8, "smooth_ce").value
     row = next(line for line in measure_section({2: (8,)}) if line.startswith("| 8 | forecast hedging"))
     assert f"| {paid:.3f} ({paid - least:.3f}) |" in row
@@ -220,22 +193,3 @@ def test_forecasters_on_grids_that_are_not_solved_are_refused():
     for others in (({3: {ForecastHedging: 3}}, {}, {}), ({}, {3: (9, 1.0)}, {}), ({}, {}, {3: 3})):
         with pytest.raises(InvalidParameter, match="expected no other grids"):
             games({2: 3}, *others)
-
-
-def test_what_is_said_of_the_finest_grid_on_the_page():
-    """Its values stand in the table: when another grid is better, and that the least of each row is bold."""
-    text = (ROOT / "scenarios" / "exact.md").read_text("utf-8")
-    table = text[text.index("| T | m = 1 |") : text.index("![Exact value")]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()[2:]]
-    values = {
-        int(t): [float(cell.strip("*")) if cell != "–" else np.inf for cell in cells] for t, *cells in rows
-    }
-    for t, *cells in rows:
-        least = min(values[int(t)])
-        assert [cell.startswith("**") for cell in cells] == [value == least for value in values[int(t)]]
-    said = re.search(r"m = 8, at T = (\d+) for the last time; from T = (\d+) to (\d+) none is", text)
-    last, first, until = map(int, said.groups())
-    assert first == last + 1
-    for t, row in values.items():
-        if last <= t <= until:
-            assert (min(row) < row[-1]) == (t == last)

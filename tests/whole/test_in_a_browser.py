@@ -164,10 +164,9 @@ def empties(browser):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_of_the_site_opens_alone_and_fits(empties, site, name, seed, full):
-    """On a phone; on a desk, which is wider, every fourth page in the small size, others for other seeds."""
-    wide = full or (PAGES.index(name) + seed) % 4 == 0
-    for width, page in list(empties.items())[: 1 + wide]:
+def test_a_page_of_the_site_opens_alone_and_fits(empties, site, name):
+    """On a phone and on a desk."""
+    for width, page in empties.items():
         del page.said[:], page.asked[:]
         page.goto((site / name).as_uri())
         page.wait_for_load_state()
@@ -186,15 +185,11 @@ def test_the_search_finds(opened, site, words, leads):
     assert page.said == []
 
 
-def test_the_search_takes_no_word_for_another(opened, site, seed, full):
-    """It looks up every word that begins as the question. One that it does not know is an error in the console.
-
-    In the small size every fourth letter or digit, others for other seeds.
-    """
+def test_the_search_takes_no_word_for_another(opened, site):
+    """It looks up every word that begins as the question. One that it does not know is an error in the console."""
     page = opened((site / "index.html").as_uri())
     query = page.locator("input[name=query]")
-    keys = string.ascii_lowercase + string.digits
-    for key in [*(keys if full else keys[seed % 4 :: 4]), "glossary"]:
+    for key in [*string.ascii_lowercase, *string.digits, "glossary"]:
         query.fill("")
         query.press_sequentially(key)
         page.locator(".md-search-result__meta", has_text="matching documents").wait_for(state="attached")

@@ -24,6 +24,10 @@ from tests.pages import DOCS, README, ROOT, pages
 REFERENCES = set(re.findall(r"^- (\w+): ", (DOCS / "references.md").read_text("utf-8"), re.MULTILINE))
 
 
+#: the columns of the table of measures, after their names
+STATED = ("symbol", "source", "result", "complexity", "continuous", "complete", "sound", "decisions")
+
+
 def text(page):
     return (DOCS / page).read_text("utf-8")
 
@@ -65,17 +69,7 @@ def test_tables_have_every_name_with_its_facts_and_parameters(kind):
     for row in (row for row in rows(kind) if row["name"] not in OF_SHORT_GAMES):
         cells, thing = [cell.strip() for cell in lines[row["name"]].split(" | ")], KINDS[kind][row["name"]]
         if kind == "measures":
-            stated = [
-                "symbol",
-                "source",
-                "result",
-                "complexity",
-                "continuous",
-                "complete",
-                "sound",
-                "decisions",
-            ]
-            assert cells == [(getattr(thing, fact) or "–").replace("|", "∣") for fact in stated]
+            assert cells == [(getattr(thing, fact) or "–").replace("|", "∣") for fact in STATED]
         else:
             named = ((p["name"], p["required"], p["default"]) for p in parameters_of(thing))
             given = [name if must else f"{name} = {default!r}" for name, must, default in named]

@@ -668,8 +668,8 @@ def test_delays_carry_news():
 
 
 @pytest.mark.slow
-def test_the_table_of_the_page_is_what_the_scenario_gives(seed, full):
-    """In the small size three cells, other ones for other seeds."""
+def test_the_table_of_the_page_is_what_the_scenario_gives(full):
+    """In the small size the cells of three worlds."""
     root = Path(__file__).parents[2]
     page = (root / "docs" / "worlds.md").read_text("utf-8")
     rows = re.findall(r"^\| (\w+), (\w+) \| (.*) \|$", page, re.MULTILINE)
@@ -678,7 +678,7 @@ def test_the_table_of_the_page_is_what_the_scenario_gives(seed, full):
     cells = load(root / "scenarios" / "worlds.toml").cells
     assert [cell.nature.label for cell in cells[::3]] == names
     for i, (cell, value) in enumerate(zip(cells, values, strict=True)):
-        if full or (i + seed) % 14 == 0:
+        if full or i % 14 == 0:
             assert f"{play_cell(cell).totals['smooth_ce'][-1].mean() / 4000:.3f}"[1:] == value
 
 
