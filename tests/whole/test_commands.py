@@ -174,7 +174,9 @@ REFUSED = [
     ("run alone.toml", "alone.toml: forecaster 'online_platt' needs "),
     ("run long.toml", "xxx…xxx"), ("run keep.toml", "keep = 2.5: expected 'all', 'none', or up to how many levels"),
     ("run small.toml", "results/small.db exists; --resume goes on with it"),
-    ("run small.toml -o n.db --jobs 0", "jobs = 0; expected an integer from 1 to "),
+    ("run small.toml -o n.db --jobs 0", "error: --jobs = 0; expected an integer from 1 to "),
+    ("run small.toml -o n.db --runs 0", "error: --runs = 0: expected at least 1"),
+    ("run small.toml -o n.db --horizon 5 --horizon 0", "error: --horizon = 0: expected"),
     ("run small.toml -o n.db --jobs 2 --scheduler tcp://127.0.0.1:1", "jobs = 2 are processes of this machine, and a"),
     ("new small.toml", "small.toml exists; expected the name of a new file"),
     ("status none.db", "none.db: no such results file; `onlinecal run SCENARIO` makes one"),
@@ -186,7 +188,11 @@ REFUSED = [
     ("compare results/small.db --all --ranking", "--all and --ranking are two tables; expected one of the two"),
     ("compare results/small.db --all --measure ece", "--all is of other columns; expected no --measure"),
     ("compare results/delays.db --people", "nobody joins or leaves in this study"),
-    ("plot results/small.db --dpi 5", "--dpi = 5; expected at least 20; `onlinecal plot -h` lists what can be typed"),
+    ("plot results/small.db --dpi 5",
+     "error: --dpi = 5; expected at least 20; `onlinecal plot -h` lists what can be typed"),
+    ("plot results/small.db --dpi zebra", "error: --dpi = zebra; expected an integer"),
+    ("plot results/small.db --dpi=9999", "error: --dpi = 9999; expected at most 1200"),
+    ("new x.toml --like zebra", "error: --like: unknown scenario 'zebra'"),
     ("plot results/small.db --bars quartiles", "--bars with --kind curves; expected it with --kind sweep"),
     ("plot results/small.db --against beta --runs", "runs and sweep are 2 pictures; expected one --kind"),
     ("plot results/small.db --nature drfit", "unknown nature 'drfit'; did you mean 'drift'?"),
@@ -203,10 +209,28 @@ REFUSED = [
     ("measure no.csv", "no.csv: no such file"), ("measure f.csv -f q", "f.csv has no column 'q'; known: p, y"),
     ("measure f.csv --draws 0 -o file/x.html", "file/x.html cannot be written"),
     ("measure f.csv -m smoth_ce", "unknown measure 'smoth_ce'; did you mean 'smooth_ce'?"),
-    ("measure f.csv --draws -1", "--draws = -1; expected an integer from 0 to 10^5"),
+    ("measure f.csv --draws -1", "error: --draws = -1; expected an integer from 0 to 10^5"),
+    ("measure f.csv --level zebra", "error: --level = zebra; expected a number"),
+    ("measure f.csv --level 2", "error: --level = 2.0; expected a number in [0, 1]"),
+    ("measure f.csv --seed -1", "error: --seed = -1; expected"),
+    ("measure f.csv --by zebra", "error: --by: f.csv has no column 'zebra'"),
+    ("watch f.csv --alpha 3", "error: --alpha = 3.0; expected"),
+    ("watch f.csv --restart zebra", "error: --restart = 'zebra'; expected"),
+    ("recalibrate f.csv -o r.csv --bins 0", "error: --bins = 0; expected an integer"),
+    ("recalibrate f.csv -o r.csv --with sigmoid",
+     "error: --with: unknown forecaster 'sigmoid'; did you mean 'platt'?"),
+    ("recalibrate f.csv -o r.csv --horizon 0", "error: --horizon = 0; expected"),
+    ("check constant --horizon 0", "error: --horizon = 0; expected"),
+    ("exploit constant --horizon 0", "error: --horizon = 0; expected"),
+    ("search --against constant -o w.toml --horizon 20 --measure ece --evaluations 0",
+     "error: --evaluations = 0; expected"),
+    ("search --against zebra -o w.toml --horizon 20 --measure ece",
+     "error: --against: unknown forecaster 'zebra'"),
     ("measure 7.csv -o x.html", "7.csv, line 3: column 'p' holds '7'; expected a probability in [0, 1]; these look "
      "like per cent: --percent"),
-    ("solve --m 0 --horizon 4", "m = 0"),
+    ("solve --m 0 --horizon 4", "error: --m = 0; expected"),
+    ("solve --m 2 --horizon 2 --sight zebra", "error: --sight = 'zebra'; expected one of"),
+    ("solve --m 2 --horizon 2 --clip -1", "error: --clip = -1.0; expected"),
     ("solve --m 2 --horizon 4 --measure smooth_c", "did you mean 'smooth_ce'"),
     ("solve --m 2 --horizon 4 --after 0.3:1", "expected forecast:outcome"),
     ("solve --m 2 --horizon 4 --clip 4 --measure cdl", "measure 'cdl' depends on more than the biases"),
@@ -214,6 +238,10 @@ REFUSED = [
     ("solve --m 2 --horizon 4 --clip 4 --after 0.5:1", "expected neither --sight draw nor --after"),
     ("exploit forecast_hedgin --horizon 4", "did you mean 'forecast_hedging'"),
 ]  # fmt: skip
+
+
+#: words of libraries and of their errors
+LIBRARY = ("pydantic", "Input should", "site-packages", "/onlinecal/", "Traceback")
 
 
 @pytest.mark.parametrize(("line", "said"), REFUSED, ids=[line for line, _ in REFUSED])
@@ -224,6 +252,7 @@ def test_what_is_refused_is_one_line_and_leaves_nothing_behind(folder, line, sai
     assert done.stderr.startswith("error: ")
     assert said in done.stderr
     assert len(done.stderr) < 600
+    assert not [word for word in LIBRARY if word in done.stderr]
     assert contents(folder) == there
 
 
@@ -554,14 +583,14 @@ def test_commands_load_what_they_need():
             assert not HEAVY & set(loaded.split()), line
 
 
-@pytest.mark.parametrize("command", ["list --json", "list rates"])
-def test_output_that_nobody_takes(tmp_path, command):
+def test_output_that_nobody_takes(tmp_path):
+    """Of a table and of JSON; each way once."""
     if not os.path.exists("/dev/full"):
         pytest.skip("this system has no device that is always full")
-    line = f"{sys.executable} -m onlinecal {command}"
+    table, data = (f"{sys.executable} -m onlinecal list {what}" for what in ("rates", "--json"))
     full, closed = (
-        subprocess.run(line + to, shell=True, cwd=tmp_path, capture_output=True, text=True)
-        for to in (">/dev/full", ">&-")
+        subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True)
+        for line in (f"{table} >/dev/full", f"{data} >&-")
     )
     assert full.returncode == 2
     assert full.stderr == "error: what was to be printed cannot be read or written: No space left on device\n"
@@ -569,6 +598,6 @@ def test_output_that_nobody_takes(tmp_path, command):
     # A reader that has gone, before the first letter.
     reading, writing = os.pipe()
     os.close(reading)
-    gone = subprocess.run(line, shell=True, cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, text=True)
+    gone = subprocess.run(table, shell=True, cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, text=True)
     os.close(writing)
     assert (gone.returncode, gone.stderr) == (0, "")

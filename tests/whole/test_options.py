@@ -59,13 +59,6 @@ def test_a_letter_has_one_meaning():
     assert {letter for letter, words in meanings.items() if len(words) > 1} == set()
 
 
-def test_measure_has_sixteen_options():
-    params = [each for each in GROUP.commands["measure"].params if each.param_type_name == "option"]
-    assert len([each for each in params if not each.hidden]) == 16
-    hidden = {option for each in params if each.hidden for option in (*each.opts, *each.secondary_opts)}
-    assert hidden == {"--seed", "--delimiter", "--encoding", "--in-parts", "--in-memory", "--all"}
-
-
 def test_the_list_of_commands_cuts_no_line():
     """Of a terminal of 80 columns, beside the longest name."""
     room = 80 - 6 - max(map(len, GROUP.commands))
@@ -108,47 +101,6 @@ def test_a_shell_is_told_the_names():
         env=os.environ | {"_ONLINECAL_COMPLETE": "complete_bash"} | line,
     )  # fmt: skip
     assert done.stdout.split() == ["smooth_ce"], done.stderr
-
-
-#: wrong values of options → what the message begins with
-WRONG = {
-    "run s.toml --jobs 0": "--jobs = 0; expected", "run s.toml --runs 0": "--runs = 0: expected at least 1",
-    "run s.toml --horizon 0": "--horizon = 0: expected",
-    "run s.toml --horizon 5 --horizon 0": "--horizon = 0: expected",
-    "plot s.db --dpi 5": "--dpi = 5; expected at least 20",
-    "plot s.db --dpi zebra": "--dpi = zebra; expected an integer",
-    "plot s.db --dpi=9999": "--dpi = 9999; expected at most 1200",
-    "measure log.csv --level zebra": "--level = zebra; expected a number",
-    "new x.toml --like zebra": "--like: unknown scenario 'zebra'",
-    "measure log.csv --level 2": "--level = 2.0; expected a number in [0, 1]",
-    "measure log.csv --draws -1": "--draws = -1; expected an integer",
-    "measure log.csv --seed -1": "--seed = -1; expected",
-    "measure log.csv --by zebra": "--by: log.csv has no column 'zebra'",
-    "measure log.csv -m zebra": "--measure: unknown measure 'zebra'",
-    "watch log.csv --alpha 3": "--alpha = 3.0; expected",
-    "watch log.csv --restart zebra": "--restart = 'zebra'; expected",
-    "recalibrate log.csv -o r.csv --bins 0": "--bins = 0; expected an integer",
-    "recalibrate log.csv -o r.csv --with sigmoid": "--with: unknown forecaster 'sigmoid'; did you mean 'platt'?",
-    "recalibrate log.csv -o r.csv --horizon 0": "--horizon = 0; expected",
-    "check constant --horizon 0": "--horizon = 0; expected", "exploit constant --horizon 0": "--horizon = 0; expected",
-    "solve --m 0 --horizon 2": "--m = 0; expected",
-    "solve --m 2 --horizon 2 --sight zebra": "--sight = 'zebra'; expected one of",
-    "solve --m 2 --horizon 2 --clip -1": "--clip = -1.0; expected",
-    "search --against constant -o w.toml --horizon 20 --measure ece --evaluations 0": "--evaluations = 0; expected",
-    "search --against zebra -o w.toml --horizon 20 --measure ece": "--against: unknown forecaster 'zebra'",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("line", WRONG)
-def test_the_error_of_an_option_names_it(tmp_path, line):
-    (tmp_path / "s.toml").write_text(
-        'horizon = 20\nmeasures = ["ece"]\nforecasters = ["constant"]\nnatures = ["drift"]\n'
-    )
-    (tmp_path / "log.csv").write_text("p,y\n" + "0.25,0\n0.75,1\n" * 9)
-    said = said_by(line, cwd=tmp_path, rc=2).stderr
-    assert said.startswith(f"error: {WRONG[line]}")
-    for word in ("pydantic", "Input should", "site-packages", "/onlinecal/", "Traceback"):
-        assert word not in said
 
 
 @pytest.mark.parametrize("key", Scenario.model_fields)
