@@ -240,7 +240,7 @@ def test_it_is_no_other_strategy(marked):
     study = {"horizon": [50, 100], "runs": 2, "measures": ["ece"], "seed": 3}
     plain = oc.play([functools.partial(EMA, rate=0.3), EMA(0.2)], Swing, **study)
     marked(EMA, Swing)
-    compiled = oc.play([functools.partial(EMA, rate=0.3), EMA(0.2)], Swing, jobs=2, **study)
+    compiled = oc.play([functools.partial(EMA, rate=0.3), EMA(0.2)], Swing, **study)
     assert plain.forecasters == compiled.forecasters
     for who in plain.forecasters:
         one, two = (each.curve("ece", who).totals.tobytes() for each in (plain, compiled))

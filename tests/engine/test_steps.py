@@ -203,6 +203,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.slow  # only .ci/run asks for it
 def test_the_ends_of_all_parts_of_a_row_are_checked_where_this_is_asked_for():
     env = os.environ | {"NUMBA_BOUNDSCHECK": "1"}
     root = Path(onlinecal.__file__).parent.parent
