@@ -43,13 +43,30 @@ def source(function: Any, label: str) -> tuple[str, int]:
     """The text of a function, and the number of its first line; they go with it where it is sent."""
     if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
         raise InvalidParameter(f"{label} is no plain function; expected one by itself")
-    if not hasattr(function, "oc_source"):
+    known = getattr(function, "oc_source", None)
+    if known is None or known[2] is not function.__code__:  # as where a notebook has put new code into it
         try:
             lines, first = inspect.getsourcelines(function)
         except (OSError, TypeError):
             raise InvalidParameter(f"{label}: its source cannot be read; expected it in a file") from None
-        function.oc_source = "".join(lines), first  # type: ignore[attr-defined]
-    return function.oc_source  # type: ignore[attr-defined]
+        known = "".join(lines), first, function.__code__
+        function.oc_source = known  # type: ignore[attr-defined]
+    return known[:2]
+
+
+def outside(function: Any, path: tuple[str, ...]) -> Any:
+    """The meaning, now, of a name outside of a function, or of an attribute of such a module or class."""
+    first, *rest = path
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    try:
+        found = cells[first].cell_contents if first in cells else function.__globals__[first]
+    except ValueError:  # nothing yet
+        return NOWHERE
+    except KeyError:
+        found = getattr(builtins, first, NOWHERE)
+    for name in rest:
+        found = getattr(found, name, NOWHERE) if isinstance(found, ModuleType | type) else NOWHERE
+    return found
 
 
 def call(name: str, *given: Any) -> Any:
@@ -78,7 +95,8 @@ class Method(ast.NodeTransformer):
         self.label = f"{record.cls.__name__}." * own + getattr(function, "__name__", repr(function))
         text, first = source(function, self.label)
         tree: Any = ast.increment_lineno(ast.parse(textwrap.dedent(text)), first - 1).body[0]
-        code, defaults = function.__code__, function.__defaults__ or ()
+        code: Any = record.look(getattr, function, "__code__")
+        defaults = record.look(getattr, function, "__defaults__") or ()
         many = code.co_kwonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
         if many or not isinstance(tree, ast.FunctionDef):
             self.refuse(tree, "no plain function", "one that begins with def, without * and **")
@@ -176,16 +194,11 @@ class Method(ast.NodeTransformer):
         path = ast.unparse(node).split(".")
         if path[0] in self.locals or not all(each.isidentifier() for each in path):
             return NOWHERE
-        held, cells = {**vars(builtins), **self.function.__globals__}, self.function.__closure__ or ()
-        for name, cell in zip(self.function.__code__.co_freevars, cells, strict=True):
-            held[name] = getattr(cell, "cell_contents", NOWHERE)
-        found = held.get(path[0], NOWHERE)
-        if found is NOWHERE and (len(path) > 1 or isinstance(node, ast.Name)):
+        head = self.record.look(outside, self.function, (path[0],))
+        if head is NOWHERE and (len(path) > 1 or isinstance(node, ast.Name)):
             what = f"`{path[0]}` is not defined yet where oc.compiled is called"
             self.refuse(node, what, "it above the class, or where a game begins")
-        for name in path[1:]:
-            found = getattr(found, name, NOWHERE) if isinstance(found, ModuleType | type) else NOWHERE
-        return found
+        return self.record.look(outside, self.function, tuple(path))
 
     def name(self, value: Any) -> Any:
         """A name of what compiled code uses."""
@@ -317,7 +330,7 @@ class Method(ast.NodeTransformer):
         cls = self.record.cls
         if place is not target:
             self.record.stored.setdefault(place.attr, f"{self.label}, line {target.lineno}")
-        elif cls.__setattr__ is not object.__setattr__:
+        elif self.record.look(getattr, cls, "__setattr__") is not object.__setattr__:
             self.refuse(target, f"{cls.__name__} has a __setattr__, which is not compiled", "none")
         held = self.record.held[place.attr]
         return call("oc_fit", value, ast.Constant(place.attr)) if held.kind is np.int64 else value
@@ -382,7 +395,7 @@ class Method(ast.NodeTransformer):
         for each in node.keywords:
             each.value = self.visit(each.value)
         if own:
-            thing = inspect.getattr_static(self.record.cls, function.attr, None)
+            thing = self.record.look(inspect.getattr_static, self.record.cls, function.attr, None)
             if isinstance(why := self.record.held.get(function.attr), str):
                 self.refuse(node, f"self.{function.attr} {why}", "a method of the class")
         elif (

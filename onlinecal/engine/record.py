@@ -223,12 +223,26 @@ class Record:
         self.dtype = np.dtype(fields or [("nothing", np.int64)])
         says = hasattr(self.cls, "forecast")
         self.shown = ("number", *["forecast"] * (sight >= Sight.DRAW and not says))
-        self.first = self._step("forecast", "law", 0) if says else self._step("probability", "q", 0)
         hears = hasattr(self.cls, "update") and sight >= Sight.HISTORY
-        self.told = self._step("update", "heard", 2) if hears else None
+        #: all that was looked up to read the methods, and what was found
+        self.looked = dict[Any, Any]()
+        kept = _kept(self.cls, says, hears, self.shown, contexts, self.numpy, tuple(self.held.items()))
+        if kept and all(how(*of) is found for (how, *of), found in kept[0].looked.items()):
+            for name in ("methods", "stored", "atoms", "first", "told", "looked"):
+                setattr(self, name, getattr(kept[0], name))
+        else:
+            self.first = self._step("forecast", "law", 0) if says else self._step("probability", "q", 0)
+            self.told = self._step("update", "heard", 2) if hears else None
+            kept[:] = [self]
         self._check_lists()
+        codes = [(*key, key[0].__code__, repr(key[0].__defaults__)) for key in self.methods]
         used = [(name, type(value), value) for m in self.methods.values() for name, value in m.space.items()]
-        self.key = self.cls.__name__, tuple(self.methods), tuple(used), str(self.dtype), contexts
+        self.key = self.cls.__name__, tuple(codes), tuple(used), str(self.dtype), contexts
+
+    def look(self, how: Any, *of: Any) -> Any:
+        """Looks something up that is outside of the methods: where it is another thing, they are read again."""
+        self.looked[how, *of] = found = how(*of)
+        return found
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Record) and self.key == other.key
@@ -261,7 +275,7 @@ class Record:
         """The key of a method that a game calls."""
         if isinstance(why := self.held.get(name), str):
             raise InvalidParameter(f"{self.cls.__name__}: {name} {why}; expected a method of the class")
-        function: Any = inspect.getattr_static(self.cls, name)
+        function: Any = self.look(inspect.getattr_static, self.cls, name)
         self.read(function, True, returns, told)
         return function, True, returns
 
@@ -316,6 +330,12 @@ class Record:
         """Whether an object has the numbers of a state; a zero may have another sign."""
         mine, theirs = self.numbers(thing).view(self.dtype)[0], row.view(self.dtype)[0]
         return all(np.array_equal(mine[name], theirs[name], equal_nan=True) for name in self.fields)
+
+
+@lru_cache(256)
+def _kept(*_: Any) -> list[Record]:
+    """A place for the last record that was read of a class, for objects with such attributes."""
+    return []
 
 
 #: a round as methods see it; its context is in the note

@@ -1,11 +1,13 @@
 """Faults that played other numbers in silence: they are refused, or the numbers are those of Python."""
 
 import abc
+import ast
 import linecache
 import math
 import random
 import re
 import time
+import types
 from functools import cache, partial
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.core.guarantee import Sight
 from onlinecal.engine import record
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import EmpiricalMean
@@ -270,6 +273,43 @@ def test_a_changed_method_is_compiled_again():
     first = course(compiled, 50)
     compiled.update = other.update
     assert course(compiled, 50) == course(other, 50) != first
+
+
+def test_methods_are_read_once_until_anything_of_them_changes(monkeypatch):
+    """Of a method its code and defaults, as notebooks put new ones in place; what a module holds."""
+    read, method = [], record.Method
+
+    def noted(record, function, *rest):
+        read.append(function.__name__)
+        return method(record, function, *rest)
+
+    monkeypatch.setattr(record, "Method", noted)
+    space = types.ModuleType("space")
+    space.STEP = 0.125
+    before = "def half(x, power=2): return x ** power / 2\n"
+    cls, inside = made("self.x = half(forecast) + space.STEP", before=before)
+    inside["space"] = space
+
+    def change_module():
+        space.STEP = 0.25
+
+    def change_default():
+        inside["half"].__defaults__ = (3,)
+
+    def change_code():
+        cls.update.__code__ = made("self.x = 0.75")[0].update.__code__
+
+    found = {record.Record(cls(), Sight.DRAW, ())}
+    for change in (change_module, change_default, change_code):
+        read.clear()
+        assert record.Record(cls(), Sight.DRAW, ()) in found
+        assert read == []
+        change()
+        assert record.Record(cls(), Sight.DRAW, ()) not in found
+        found.add(record.Record(cls(), Sight.DRAW, ()))
+        assert read.count("update") == 1, change
+    last = record.Record(cls(), Sight.DRAW, ()).methods
+    assert ["0.75" in ast.unparse(each.tree) for each in last.values()] == [False, True]
 
 
 def test_a_helper_below_the_class_is_said_to_be_not_defined_yet():
