@@ -27,6 +27,11 @@ class Cluster:
     def __init__(self, address: str) -> None:
         self.address, self.workers = address, 0
 
+    @property
+    def at_once(self) -> int:
+        """How many units are given at once: a worker is to find another at hand when it has played one."""
+        return 2 * max(1, self.workers)
+
     def __enter__(self) -> Self:
         """Connects; WorkerError where there is no scheduler, or no worker."""
         try:

@@ -15,7 +15,8 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, cast
+from multiprocessing.resource_tracker import ensure_running
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from onlinecal.core import errors
 from onlinecal.core.errors import (
@@ -26,7 +27,7 @@ from onlinecal.core.errors import (
     failure,
     user_lines,
 )
-from onlinecal.core.memory import cores
+from onlinecal.core.memory import cores, free_memory
 from onlinecal.core.progress import Progress
 from onlinecal.core.validation import is_whole
 from onlinecal.core.words import number_of
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 #: rough seconds of a run-round, compiled and in plain Python. Below `LEAST` seconds a unit is not cut. `EACH` units are
 #: for each worker.
 COMPILED, PYTHON, LEAST, EACH = 5e-8, 1e-6, 0.1, 4
+#: how many bytes a process of loky may come to keep before it is replaced by another
+KEPT = "LOKY_MAX_MEMORY_LEAK_SIZE"
 #: run-rounds in plain Python from which all cores are taken where no number of them is asked for
 LONG = 10**6
 
@@ -66,14 +69,16 @@ class Serial:
 
 
 class Processes:
-    """Plays in processes of this machine, each with one thread; after one has died, in new ones."""
+    """Plays in processes of this machine, each with one thread and one unit; one that dies takes no other with it."""
 
-    #: how often a unit is played again, after its worker died
-    again = 3
+    #: how often a unit is played again after its worker died, then with all memory for itself
+    again = 1
 
     def __init__(self, workers: int) -> None:
-        self.workers = self.beside = workers
-        self._blob, self._pool = b"", cast(Any, None)
+        self.workers = self.beside = self.at_once = workers
+        self._blob = b""
+        #: pools of one process each → the unit that it plays, or has played last
+        self._pools = dict[Any, "Future[Any]"]()
 
     def __enter__(self) -> Self:
         return self
@@ -88,36 +93,52 @@ class Processes:
         self._blob = packed(cells)
 
     def submit(self, unit: Unit) -> "Future[Any]":
-        """The outcome of a unit, when it has been played."""
-        with _uninterrupted():
-            try:
-                return self._processes().submit(_play_sent, unit)
-            except RuntimeError:  # one of them has died
-                self.end()
-                return self._processes().submit(_play_sent, unit)
-
-    def _processes(self) -> Any:
+        """The outcome of a unit, when it has been played, by a process that is idle or a new one."""
         from loky import ProcessPoolExecutor
 
-        if self._pool is None:
-            sent = os.getpid(), self._blob
-            self._pool = ProcessPoolExecutor(self.workers, initializer=_begin, initargs=sent)
-        return self._pool
+        with _uninterrupted():
+            for pool, last in [each for each in self._pools.items() if each[1].done()]:
+                with suppress(RuntimeError):  # it has died since it played
+                    if not last.cancelled() and last.exception() is None:
+                        return self._give(pool, unit)
+                self._leave(pool)
+            try:
+                # By default 300 MB, and a table of a player may be as large.
+                size = f"{min(free_memory() / self.workers, 1e15):.0f}"
+                env = {KEPT: os.environ.get(KEPT, size)}
+                sent = os.getpid(), self._blob
+                pool = ProcessPoolExecutor(1, initializer=_begin, initargs=sent, env=env)
+                return self._give(pool, unit)
+            except (OSError, RuntimeError) as error:
+                raise WorkerError(
+                    f"no process can be begun: {failure(error)}; expected fewer jobs"
+                ) from error
+
+    def _give(self, pool: Any, unit: Unit) -> "Future[Any]":
+        self._pools[pool] = pool.submit(_play_sent, unit)
+        return self._pools[pool]
 
     def check(self) -> None:
         """Processes of this machine need no look: a future knows that one has died."""
 
     def end(self) -> None:
         """Ends all processes, with what players have begun in them."""
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown(wait=True, kill_workers=True)
+        while self._pools:
+            self._leave(next(iter(self._pools)))
+
+    def _leave(self, pool: Any) -> None:
+        pool.shutdown(wait=True, kill_workers=True)
+        del self._pools[pool]
 
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
     """Processes that begin within do not hear Ctrl-C; the one that plays the study ends them."""
     masks = hasattr(signal, "pthread_sigmask")
+    if (
+        masks
+    ):  # Python begins a process of its own with the first of loky, and lets Ctrl-C through from then on
+        ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else set()
     try:
         yield
@@ -292,16 +313,14 @@ def _by_others(
 ) -> Iterator[tuple[Unit, Batch | OnlinecalError]]:
     """Units as they are finished, but for those of cells that have `failed`.
 
-    A worker that dies may take others with it, so what they played is then played again one by one.
+    What a worker played that died is played again alone: there may have been too little memory for several.
     """
     todo, alone = deque(units(cells, executor.workers, executor.beside)), deque[Unit]()
     running, lost = dict[Future[Any], Unit](), Counter[Unit]()
     executor.begin(cells)
     try:
         while todo or alone or running:
-            while (alone and not running) or (
-                todo and not alone and len(running) < 2 * max(1, executor.workers)
-            ):
+            while (alone and not running) or (todo and not alone and len(running) < executor.at_once):
                 unit = alone.popleft() if alone else todo.popleft()
                 if unit.cell not in failed:
                     _describe(progress, cells[unit.cell])

@@ -64,8 +64,21 @@ def test_the_process_that_plays_a_study_is_killed_again_and_again_and_interrupte
 
 
 @pytest.mark.slow
-def test_workers_are_killed_again_and_again(folder, alone, seed):
+def test_processes_that_begin_do_not_hear_an_interrupt(folder):
+    """Ctrl-C goes to all processes of a terminal; the one that plays the study ends the others."""
+    playing = begin(folder, "--jobs", "2")
+    begun = wait_for(lambda: workers_of(playing.pid))
+    for pid in (*begun, playing.pid):
+        os.kill(pid, signal.SIGINT)
+    _, err = playing.communicate(timeout=60)
+    assert err.startswith("stopped: 0 of 30 cells are finished"), err
+    all_gone(begun)
+
+
+@pytest.mark.slow
+def test_workers_are_killed_again_and_again(folder, alone, seed, monkeypatch):
     """As often as a unit is played again: whichever they play, none is given up."""
+    monkeypatch.setattr(Processes, "again", 3)
     random.seed(seed)
     planned, path, killed = load(folder / "s.toml"), folder / "killed.db", []
     slow, pid = folder / "slow", os.getpid()
