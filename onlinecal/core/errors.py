@@ -207,12 +207,18 @@ def _outside(frames: Iterable[Any], installed: bool) -> list[Any]:
     ]
 
 
+#: characters of an object in an error; an array in words may have millions
+LONGEST = 1000
+
+
 def in_one_line(value: Any, words: Callable[[Any], str] = repr) -> str:
     """An object of a user in words that can be printed, also where its own fail."""
     try:
         text = words(value)
     except Exception:
         text = f"({type(value).__name__} without words)"
+    if len(text) > LONGEST:
+        text = f"{text[:LONGEST]} …"
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
