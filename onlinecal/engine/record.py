@@ -226,7 +226,8 @@ class Record:
         hears = hasattr(self.cls, "update") and sight >= Sight.HISTORY
         #: all that was looked up to read the methods, and what was found
         self.looked = dict[Any, Any]()
-        kept = _kept(self.cls, says, hears, self.shown, contexts, self.numpy, tuple(self.held.items()))
+        asked: Any = (self.cls, says, hears, self.shown, contexts, self.numpy, *self.held.items())
+        kept = _kept(asked)
         if kept and all(how(*of) is found for (how, *of), found in kept[0].looked.items()):
             for name in ("methods", "stored", "atoms", "first", "told", "looked"):
                 setattr(self, name, getattr(kept[0], name))
@@ -333,7 +334,7 @@ class Record:
 
 
 @lru_cache(256)
-def _kept(*_: Any) -> list[Record]:
+def _kept(asked: Any) -> list[Record]:
     """A place for the last record that was read of a class, for objects with such attributes."""
     return []
 
