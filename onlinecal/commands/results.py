@@ -126,7 +126,7 @@ def _print_results(study: Any, path: Path) -> None:
 
         print()
         of_people(people).print()
-    print(f"\nresults: {path}\npicture: onlinecal plot {path}")
+    print(f"\nresults: {path}\npicture: onlinecal plot {shlex.quote(str(path))}")
 
 
 def _changed(seed: int | None, runs: int | None, horizon: list[int] | None) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, suppress
+from multiprocessing import current_process
 from multiprocessing.resource_tracker import ensure_running
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
@@ -109,9 +110,9 @@ class Processes:
                 sent = os.getpid(), self._blob
                 pool = ProcessPoolExecutor(1, initializer=_begin, initargs=sent, env=env)
                 return self._give(pool, unit)
-            except (OSError, RuntimeError) as error:
+            except (OSError, RuntimeError, AssertionError) as error:
                 raise WorkerError(
-                    f"no process can be begun: {failure(error)}; expected fewer jobs"
+                    f"no process can be begun: {failure(error)}; expected fewer jobs, or jobs = 1"
                 ) from error
 
     def _give(self, pool: Any, unit: Unit) -> "Future[Any]":
@@ -228,7 +229,9 @@ def all_cores(cells: Sequence[Cell]) -> Executor:
     """The executor where none is asked for: processes for much plain Python that can be sent, else threads."""
     from onlinecal.study.sending import packed
 
-    if cores() > 1 and sum(cell.work for cell in cells if not cell.in_steps) > LONG:
+    # A process of Python's own pools may begin none.
+    alone = cores() == 1 or current_process().daemon
+    if not alone and sum(cell.work for cell in cells if not cell.in_steps) > LONG:
         with suppress(InvalidParameter):
             packed(cells)
             return Processes(cores())

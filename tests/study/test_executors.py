@@ -1,6 +1,7 @@
 """Studies by several workers: the same numbers in whatever order, lost units, cells that fail, what is sent."""
 
 import importlib
+import multiprocessing
 import os
 import pickle
 import random
@@ -307,6 +308,17 @@ def test_without_jobs_only_much_plain_python_takes_processes(monkeypatch):
         Processes,
     ]
     assert isinstance(all_cores(small([made(closes())], (10**6,), 2)), Serial)
+
+
+def test_where_no_process_may_begin_another_it_is_said_or_this_one_plays(monkeypatch):
+    """As within a pool of Python, of which processes are daemons."""
+    monkeypatch.setattr(executors, "cores", lambda: 2)
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
+    assert isinstance(all_cores(small([made(Mean)], (10**6,), 2)), Serial)
+    with pytest.raises(
+        WorkerError, match=r"no process can be begun: AssertionError: daemonic .* or jobs = 1"
+    ):
+        results(small([made(Mean)]), Processes(2))
 
 
 # ---------------------------------------------------------------- what is sent
