@@ -10,6 +10,7 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Floats, Ints
+from onlinecal.core.levels import LevelSets
 
 TIE = 2.0**-50
 """Expected payoffs that differ by no more than this are a tie: so much may come of rounding the payoffs."""
@@ -183,11 +184,35 @@ def accounts_of_levels(v, w, q, starts, which, ends, kinks, best, payoffs, low, 
             )
 
 
-def quadratic_account(v: Floats, w: Floats, q: Floats) -> Account:
-    """The same for payoff 1 − (a − y)²: reliability, and reliability less resolution."""
+def table_accounts(sets: LevelSets, best: Ints, payoffs: Floats, low: Floats, high: Floats) -> Floats:
+    """The accounts of several Γ for one envelope, (B, 4)."""
+    ends, found = (np.array([0, len(each)]) for each in (best, low)), np.empty((len(sets), 4))
+    levels, which = (sets.predictions, sets.mass, sets.means, sets.starts), np.zeros(len(sets), np.int64)
+    accounts_of_levels(*levels, which, *ends, best, payoffs, low, high, found)
+    return found
 
-    def total(values: Floats) -> float:
-        return float(np.cumsum(w * values)[-1])  # in this order, whatever their number
+
+def quadratic_account(v: Floats, w: Floats, q: Floats) -> Account:
+    """The account for payoff 1 − (a − y)²: reliability, and reliability less resolution."""
+    return Account(*_quadratic(v, w, q).tolist())
+
+
+def _quadratic(v: Floats, w: Floats, q: Floats) -> Floats:
+    """The same along the last axis."""
+
+    def total(values: Floats) -> Floats:
+        return np.asarray(np.cumsum(w * values, axis=-1)[..., -1:])  # in this order, whatever their number
 
     swap, base = total((q - v) ** 2), total(q)
-    return Account(1.0 - total((q - v) ** 2 + q * (1.0 - q)), swap - total((q - base) ** 2), swap, swap)
+    payoff, external = 1.0 - total((q - v) ** 2 + q * (1.0 - q)), swap - total((q - base) ** 2)
+    return np.concatenate([payoff, external, swap, swap], axis=-1)
+
+
+def quadratic_accounts(sets: LevelSets) -> Floats | None:
+    """Those of several Γ, (B, 4), as rows that zeros fill up; None where these would be most of them."""
+    sizes = np.diff(sets.starts)
+    if sizes.max() * len(sets) > 4 * len(sets.predictions):
+        return None
+    rows, levels = np.repeat(np.arange(len(sets)), sizes), np.zeros((3, len(sets), sizes.max()))
+    levels[:, rows, np.arange(len(rows)) - sets.starts[rows]] = sets.predictions, sets.mass, sets.means
+    return _quadratic(*levels)

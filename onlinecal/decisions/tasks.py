@@ -11,14 +11,12 @@ import numpy as np
 from onlinecal.core.arrays import Floats, Ints, locked
 from onlinecal.core.errors import LIST, InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution, check_gamma, of_gamma
-from onlinecal.core.levels import LevelSets
 from onlinecal.core.validation import Named, count, number, probability, with_names
 from onlinecal.decisions import swaps as families
 from onlinecal.decisions.regret import (
     TIE,
     Account,
     account_of_levels,
-    accounts_of_levels,
     best_actions,
     quadratic_account,
 )
@@ -115,15 +113,6 @@ class DecisionTask(Named):
         """Payoff and regrets of best-responding to the predictions of Γ, in O(k A)."""
         check_gamma(self.name, gamma)
         return Account(*account_of_levels(gamma.predictions, gamma.mass, gamma.means, *self.envelope))
-
-    def accounts(self, sets: LevelSets) -> Floats:
-        """Those of several Γ, (B, 4)."""
-        best, payoffs, low, high = self.envelope
-        ends, found = (np.array([0, len(each)]) for each in (best, low)), np.empty((len(sets), 4))
-        levels = sets.predictions, sets.mass, sets.means, sets.starts
-        which = np.zeros(len(sets), np.int64)
-        accounts_of_levels(*levels, which, *ends, best, payoffs, low, high, found)
-        return found
 
     def __str__(self) -> str:
         rows = zip(self.actions, self.payoffs, strict=True)

@@ -23,7 +23,7 @@ from onlinecal.study.played import Floats, Played
 from onlinecal.study.store import Store
 
 
-class Task(NamedTuple):
+class Missing(NamedTuple):
     """Measures and tasks of a cell that are missing in some runs: its panel, from `cell.first` up to `cell.runs`."""
 
     cell: Cell
@@ -49,11 +49,11 @@ def _why_played(asked: Asked | AskedTask) -> str:
     return "their level sets are not kept" if asked.needs is None else "the rounds are read one by one"
 
 
-def tasks(cell: Cell, held: Mapping[Held, int], gammas: Callable[[], tuple[Group, ...]]) -> list[Task]:
+def missing(cell: Cell, held: Mapping[Held, int], gammas: Callable[[], tuple[Group, ...]]) -> list[Missing]:
     """All that is missing of a cell, by the runs of each column in the file: computed first, then played."""
     there = {column: min(held.get(h, 0), cell.runs) for column, h in cell.held.items()}
     done = min(cell.runs, max(held.values(), default=0))
-    found: list[Task] = []
+    found: list[Missing] = []
     kept: set[int] = set()
     if any(n < done for n in there.values()):
         kept = whole_runs(gammas())
@@ -61,12 +61,12 @@ def tasks(cell: Cell, held: Mapping[Held, int], gammas: Callable[[], tuple[Group
         last = next((run for run in range(first, done) if run not in kept), done)
         panel = _only(cell, [c for c, n in there.items() if n == first]).of_gamma()
         if panel is not None and last > first:
-            found.append(Task(replace(cell, panel=panel, first=first, runs=last), True))
+            found.append(Missing(replace(cell, panel=panel, first=first, runs=last), True))
             there |= dict.fromkeys(found[-1].cell.columns, last)
     for first, last in pairwise(sorted({*there.values(), done, cell.runs})):
         if late := [c for c, n in there.items() if n <= first]:
             rest = replace(cell, panel=_only(cell, late), first=first, runs=last)
-            found.append(Task(rest, False, first < done))
+            found.append(Missing(rest, False, first < done))
     return found
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from onlinecal.core.levels import LevelSets
 from onlinecal.core.strategy import named_table
 from onlinecal.core.transcript import Transcript, needs_of
 from onlinecal.core.validation import as_float
+from onlinecal.decisions.regret import quadratic_accounts, table_accounts
 from onlinecal.decisions.responses import DecisionMaker, as_decision_maker, response_name
 from onlinecal.decisions.tasks import DecisionTask, QuadraticTask, Task
 from onlinecal.measures import MEASURES, OF_SHORT_GAMES
@@ -100,10 +101,10 @@ class AskedTask(NamedTuple):
 
     def many(self, sets: LevelSets) -> Floats | None:
         """Those of several, (B, columns); None for a task that has no form for them."""
-        task = self.task
-        if isinstance(task, DecisionTask) and type(task).account is DecisionTask.account:
-            return task.accounts(sets)
-        return None
+        own = getattr(type(self.task), "account", None)  # a class of a user may have another
+        if own is DecisionTask.account:
+            return table_accounts(sets, *cast(DecisionTask, self.task).envelope)
+        return quadratic_accounts(sets) if own is QuadraticTask.account else None
 
 
 @dataclass(frozen=True)

@@ -279,12 +279,12 @@ def plan(
                     f"{entry.label!r} is a world, which asks and answers at times of its own; expected no arrivals or "
                     f"delays ({late.label}), or a nature"
                 )
-    for role, entries in (
-        ("forecaster", [pair[0] for pair in pairs]),
-        ("nature", [pair[1] for pair in pairs]),
-    ):
-        played = zip(entries, (pair[2] for pair in pairs), strict=True)
-        todo = {(id(entry), t): entry for entry, horizons in played for t in horizons}
+    started = {
+        "forecaster": [(one, t) for one, _, t in pairs],
+        "nature": [(other, t) for _, other, t in pairs],
+    }
+    for role, each in started.items():
+        todo = {(id(entry), t): entry for entry, played in each for t in played}
         for (_, horizon), entry in todo.items():
             if not isinstance(entry.strategy, World):  # which is a process that only play starts
                 entry.start(role, horizon, int(seed))

@@ -13,7 +13,7 @@ from onlinecal.core.content import differences
 from onlinecal.core.errors import OnlinecalError, StoreError
 from onlinecal.core.progress import Progress
 from onlinecal.core.words import number_of
-from onlinecal.study.again import Task, tasks
+from onlinecal.study.again import Missing, missing
 from onlinecal.study.entries import Planned
 from onlinecal.study.executors import Executor, Serial, fault, play_cells
 from onlinecal.study.lock import writing
@@ -107,8 +107,8 @@ class Session:
                         tell(_TAKEN_OUT, cell[:5], [old.column.name])
                     elif now[old.column] != old:
                         tell(_MEASURED, cell[:5], [old.column.name])
-        for key, todo in self._tasks(held).items():
-            for why, name in (reason for task in todo for reason in task.reasons):
+        for key, part in self._missing(held):
+            for why, name in part.reasons:
                 tell(f"played again, since {why}", key, [name])
         details = ", ".join(found[_PLAYED][0]) if _PLAYED in found else ""
         # Decision makers are part of the games: to ask for some where there were none is no mistake.
@@ -124,58 +124,60 @@ class Session:
             lines.append(f"{kind}{about}: {number_of(len(each), 'finished cell')}")
         return [*lines, options] if options else lines
 
-    def _tasks(self, held: Mapping[str, Mapping[Held, int]]) -> dict[str, list[Task]]:
-        """All that is missing, by the keys of cells."""
-        return {
-            key: tasks(cell, held.get(key, {}), partial(self.store.gammas, key))
+    def _missing(self, held: Mapping[str, Mapping[Held, int]]) -> list[tuple[str, Missing]]:
+        """All that is missing, with the keys of cells."""
+        return [
+            (key, part)
             for key, cell in self._cells.items()
-        }
+            for part in missing(cell, held.get(key, {}), partial(self.store.gammas, key))
+        ]
 
     def play(self, executor: "Executor | None" = None) -> list[tuple[Cell, OnlinecalError]]:
         """Computes what is missing from kept level sets, and plays the rest; each cell is put away at once.
 
         Returns those that could not be played, and why. The executor is within its context; default this process.
         """
-        before = self.store.held().keys()
-        todo = self._tasks(self.store.held())
-        failed: dict[str, OnlinecalError] = {}
-        computed = [(key, task) for key in todo for task in todo[key] if task.kept]
-        with Progress(sum(task.cell.work for _, task in computed)) as progress:
-            for key, task in computed:
-                cell = task.cell
+        held, failed = self.store.held(), dict[str, OnlinecalError]()
+        todo = self._missing(held)
+
+        def fail(key: str, why: OnlinecalError) -> None:
+            if failed.setdefault(key, why) is why:
+                self.store.fail(key, str(why))
+
+        computed = [(key, part) for key, part in todo if part.kept]
+        with Progress(sum(part.cell.work for _, part in computed)) as progress:
+            for key, part in computed:
+                cell = part.cell
                 progress.describe(
                     f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}, from Γ"
                 )
                 try:
                     if key not in failed:
                         # Under the contents of the plan: a measure that is called may change what it holds.
-                        own, told = self._cells[key].held, task.computed(self.store.gammas(key))
+                        own, told = self._cells[key].held, part.computed(self.store.gammas(key))
                         columns = {own.get(h.column, h): totals for h, totals in told.items()}
                         self.store.add_columns(key, columns, cell.first)
                 except StoreError:
                     raise
                 except (Exception, SystemExit) as error:  # measures may be any code
-                    failed[key] = fault(error)
+                    fail(key, fault(error))
                 progress.advance(cell.work)
         # Measures that fail on Γ that is kept would fail again where it is played.
-        keys = {id(task.cell): k for k in todo.keys() - failed.keys() for task in todo[k] if not task.kept}
-        rest = [task.cell for key in todo for task in todo[key] if id(task.cell) in keys]
-        for key, why in failed.items():
-            self.store.fail(key, str(why))
-        left, batches = Counter(keys.values()), defaultdict[str, list[Batch]](list)
-        with Progress(sum(cell.work for cell in rest)) as progress:
-            for part, found in play_cells(rest, progress, executor or Serial()):
-                key = keys[id(part)]
+        rest = {id(part.cell): (key, part.cell) for key, part in todo if not part.kept and key not in failed}
+        left, batches = Counter(key for key, _ in rest.values()), defaultdict[str, list[Batch]](list)
+        with Progress(sum(cell.work for _, cell in rest.values())) as progress:
+            for cell, found in play_cells(
+                [cell for _, cell in rest.values()], progress, executor or Serial()
+            ):
+                key, _ = rest[id(cell)]
                 if isinstance(found, OnlinecalError):
-                    if key not in failed:
-                        self.store.fail(key, str(found))
-                        failed[key] = found
+                    fail(key, found)
                     continue
                 batches[key].append(found)
                 if len(batches[key]) == left[key]:
                     self._put(self._cells[key], batches.pop(key))
         if not failed:
-            self.store.forget((before | self.store.failures().keys()) - self._cells.keys())
+            self.store.forget((held.keys() | self.store.failures().keys()) - self._cells.keys())
         return [(self._cells[key], why) for key, why in failed.items()]
 
     def _put(self, cell: Cell, batches: list[Batch]) -> None:

@@ -21,16 +21,19 @@ PANELS = [["ece", "brier", "smooth_ce", "cdl"], ["log_loss", "step_ce", {"name":
 @pytest.mark.parametrize("forecaster", [F.ForecastHedging(), F.EmpiricalMean()], ids=str)
 def test_totals_are_those_of_each_gamma(forecaster, measures, seed):
     """In a study that reads all runs together, and of several streams of which some have no round yet."""
-    played = oc.play(
-        forecaster, TWO, horizon=60, runs=7, seed=seed, measures=measures, tasks=["umbrella"]
-    ).cells[0]
-    panel = Panel.of(measures, ["umbrella"])
+    tasks = ["umbrella", "quadratic", {"name": "umbrella", "response": {"name": "rounded", "m": 4}}]
+    options = {"horizon": 60, "runs": 7, "seed": seed, "measures": measures, "tasks": tasks}
+    played = oc.play(forecaster, TWO, **options).cells[0]
+    panel = Panel.of(measures, tasks)
     assert any(asked.many is not None for asked in panel.measures)
+
+    def alone(gamma):
+        return [gamma.weight * value for asked in panel.asked for value in asked.read(gamma)]
+
     for i, run in itertools.product(range(len(played.rounds)), range(7)):
-        read = [played.gamma(i, run, stream) for stream in (None, 0, 1)]
-        expected = [
-            0.0 if gamma is None else total for gamma in read for total in panel.read(gamma or read[0])
-        ]
+        each = [played.gamma(i, run, stream) for stream in (None, 0, 1)]
+        empty = [0.0] * len(panel.columns)
+        expected = [total for gamma in each for total in (empty if gamma is None else alone(gamma))]
         found = [totals[i, run] for totals in played.totals.values()]
         assert np.array(found).tobytes() == np.array(expected, float)[: len(found)].tobytes()
 
