@@ -81,21 +81,21 @@ def cautions(
     elif drift is not None and drift.correlation_p < DRIFTING:
         unit = "rows" if clusters is None else "clusters"
         said.append(
-            f"errors of neighbouring {unit} depend on each other (correlation {drift.correlation:.2f}, "
-            f"p = {drift.correlation_p:.2g}): intervals and p-values take {unit} as independent"
-            + (" and are too optimistic" if drift.correlation > 0.0 else "")
+            f"errors of {unit} near each other, or equally far apart, are alike (p = {drift.correlation_p:.2g}): "
+            f"intervals and p-values take {unit} as independent and are too optimistic; if questions come back, name "
+            "them (--cluster)"
         )
     return said
 
 
 def order_caution(p_value: float) -> list[str]:
-    """A warning about errors that are alike in rows near each other, at the level `ORDER`."""
+    """A warning about errors that are alike in the order given, at the level `ORDER`."""
     if p_value > ORDER:
         return []
     return [
-        f"errors of rows near each other are alike in the order given (p ≤ {p_value:.2g}; of {1 / ORDER:.0f} logs of "
-        "independent rows one says so): intervals and p-values take rows as independent and are too optimistic; name "
-        "what they have in common (--cluster) or their times (--time)"
+        f"errors of rows near each other, or equally far apart, are alike in the order given (p = {p_value:.2g}; of "
+        f"{1 / ORDER:.0f} logs of independent rows one says so): intervals and p-values take rows as independent and "
+        "are too optimistic; name what they have in common (--cluster) or their times (--time)"
     ]
 
 

@@ -1,21 +1,16 @@
 """Samples that are independent by clusters only: their resamples, and labels of clusters."""
 
 import math
-from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy  # its parts are loaded when they are first used
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.logs.resampling import ADDED, AT_ONCE, FEW, Draw, Resample
-
-#: rows to which the correlation in clusters is fitted, points of the common normal variable, and a ρ that counts as 1
-_FITTED, _NODES, _MOST = 50_000, 100, 0.999
 
 #: lags that are small after the last one of a length of blocks
 _LAGS = 5
@@ -25,6 +20,8 @@ DEPENDENT = 1.96
 
 class Clustered(Resample):
     """New Γ from samples of independent clusters: a change is a sum of those of clusters, times normal multipliers.
+
+    Outcomes are drawn by a number of their cluster or of their own (docs/intervals.md).
 
     Source: Cameron, Gelbach & Miller 2008 (wild bootstrap of clusters); van der Vaart & Wellner 1996, §2.9.
     """
@@ -93,58 +90,36 @@ class Clustered(Resample):
         times = generator.multinomial(self.clusters, np.full(self.clusters, 1.0 / self.clusters))
         return self._gamma(times[self.of] * self._weights, self.ones)
 
-    def calibrated(self, generator: np.random.Generator) -> JointDistribution:
-        """The same predictions, and each outcome 1 with the probability predicted, by a normal copula in clusters."""
-        return self._gamma(self._weights, self._drawn(1, generator)[0])
-
-    def residuals(self, times: int, generator: np.random.Generator) -> Iterator[Floats]:
-        """Residuals at each level of outcomes that are drawn like this, some draws at a time."""
-        order = np.argsort(self.level, kind="stable")
-        starts = np.searchsorted(self.level[order], np.arange(len(self.v)))
-        rows = max(AT_ONCE // len(order), 1)
-        for start in range(0, times, rows):
-            ones = self._drawn(min(rows, times - start), generator)
-            errors = (self._weights * (ones - self.v[self.level]))[:, order]
-            yield np.add.reduceat(errors, starts, axis=1) / self.gamma.weight
-
-    def _drawn(self, rows: int, generator: np.random.Generator) -> NDArray[np.bool_]:
-        limits = scipy.special.ndtri(self.v)[self.level]
-        common = generator.standard_normal((rows, self.clusters))[:, self.of]
-        single = generator.standard_normal((rows, len(self.of)))
-        return np.asarray(self.correlation**0.5 * common + (1.0 - self.correlation) ** 0.5 * single < limits)
+    def _uniforms(self, rows: int, order: Ints, generator: np.random.Generator) -> Floats:
+        common = generator.random((rows, self.clusters))[:, self.of[order]]
+        single, least = generator.random(common.shape), 1.0 - self.shared
+        # Above the least it tells that a row has its cluster's number, below it is one of the row's own.
+        return np.where(single >= least, common, single / max(least, 1e-300))
 
     @cached_property
-    def correlation(self) -> float:
-        """The correlation in clusters of the normal variables behind outcomes, from 0 to 1.
+    def shared(self) -> float:
+        """The chance that a row's outcome is drawn by its cluster's number, from 0 to 1.
 
-        It gives totals of residuals of clusters the mean square seen and its standard error, of at most `_FITTED` rows.
-        It is 1 where fewer than 30 clusters have either outcome.
-
-        Source: Emrich & Piedmonte 1991.
+        It gives totals of residuals of clusters the mean square seen and its standard error. It is 1 where fewer than
+        30 clusters have either outcome.
         """
-        some = self.of % -(-len(self.of) // _FITTED) == 0
-        of, w, p = self.of[some], self._weights[some], self.v[self.level[some]]
-        residuals = w * (self.ones[some] - p)
+        if min(len(np.unique(self.of[self.ones == kind])) for kind in (False, True)) < FEW:
+            return 1.0
+        of, w, p = self.of, self._weights, self.v[self.level]
+        residuals = w * (self.ones - p)
         beyond = np.bincount(of, residuals) ** 2 - np.bincount(of, residuals**2)
         seen = float(beyond.sum() + np.linalg.norm(beyond))
-        inner = (p > 0.0) & (p < 1.0)
-        of, w, p = of[inner], w[inner], p[inner]
-        limits, factors = scipy.special.ndtri(p), scipy.special.ndtri((np.arange(_NODES) + 0.5) / _NODES)
-
-        def excess(rho: float) -> float:
-            """How much larger the mean square is than that of independent rows, beyond that seen."""
-            found = 0.0
-            for factor in factors:
-                given = w * (scipy.special.ndtr((limits - rho**0.5 * factor) / (1.0 - rho) ** 0.5) - p)
-                found += float((np.bincount(of, given) ** 2).sum() - (given**2).sum())
-            return found / _NODES - seen
-
-        either = [len(np.unique(self.of[self.ones == kind])) for kind in (False, True)]
-        if min(either) < FEW:
-            return 1.0
-        if seen <= 0.0 or excess(_MOST) <= 0.0:
+        # Of rows i ≠ j with one number the covariance is min(p_i, p_j) − p_i p_j.
+        order = np.lexsort((p, of))
+        sums, last = (
+            np.cumsum(w[order]),
+            np.searchsorted(of[order], np.arange(self.clusters), side="right") - 1,
+        )
+        least = 2.0 * float((w * p)[order] @ (sums[last][of[order]] - sums))
+        equal = least - float((np.bincount(of, w * p) ** 2).sum() - ((w * p) ** 2).sum())
+        if seen <= 0.0 or equal <= 0.0:
             return 0.0 if seen <= 0.0 else 1.0
-        return float(scipy.optimize.brentq(excess, 0.0, _MOST, xtol=1e-3))
+        return min(seen / equal, 1.0) ** 0.5
 
     def _normal(self, gamma: JointDistribution, place: Ints) -> Draw:
         cells = place[self.level] + gamma.levels * self.ones
@@ -157,25 +132,6 @@ class Clustered(Resample):
             both += added * generator.standard_normal(both.shape)
             both -= both.sum(axis=1)[:, None] * mass
             return both[:, : gamma.levels], both[:, gamma.levels :]
-
-        return draw
-
-    def _outcomes(self, gamma: JointDistribution, place: Ints) -> Draw:
-        level, v = place[self.level], gamma.predictions
-        residuals = self._weights * (self.ones - v[level]) / self.gamma.weight
-        change = self._table(level, gamma.levels, residuals).T.tocsr()
-        # A level with hardly an outcome of one kind must not seem to vary less than if rows were independent. With few
-        # clusters the variance seen is noise: there it is at least that of equal outcomes in each cluster.
-        held = self._table(level, gamma.levels, self._weights)
-        mass, equal = np.bincount(level, self._weights, gamma.levels), _squares(held)
-        few = mass**2 < FEW * equal
-        least = np.where(few, equal, np.bincount(level, self._weights**2, gamma.levels)) * v * (1.0 - v)
-        lacking = np.sqrt(np.maximum(least / self.gamma.weight**2 - _squares(change.T), 0.0))
-
-        def draw(rows: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
-            ones = (change @ generator.standard_normal((self.clusters, rows))).T
-            ones += lacking * generator.standard_normal(ones.shape)
-            return -ones, ones
 
         return draw
 
@@ -196,18 +152,23 @@ def _squares(table: Any) -> Floats:
     return np.asarray(table.multiply(table).sum(axis=0)).ravel()
 
 
-def blocks_in_time(residuals: Floats, clusters: Ints | None = None) -> tuple[Ints | None, float]:
-    """Blocks of rows in order of time where neighbours are correlated, else the clusters given (docs/intervals.md).
+class Lags(NamedTuple):
+    """How totals in order of time depend on those before (docs/intervals.md)."""
 
-    Also by which share of it the variance of their sums is expected to be too small.
-    """
-    totals = residuals if clusters is None else np.bincount(clusters, residuals)
+    correlation: float  # of neighbours
+    wider: float  # the variance of long sums, in multiples of that of independent totals
+    length: int  # of blocks
+    lacking: float  # by which share of it the variance of sums of blocks is expected to be too small
+
+
+def lags_of(totals: Floats) -> Lags:
+    """The dependence of totals on those before."""
     centred, times = totals - totals.mean(), len(totals)
     most = min(math.ceil(times**0.5) + _LAGS, times - 1)
     spectrum = np.abs(np.fft.rfft(centred, 2 * times)) ** 2
     moments = np.fft.irfft(spectrum, 2 * times)[: most + 1]
-    if most < 1 or not moments[0] > 1e-24 * times or moments[1] / moments[0] * times**0.5 <= DEPENDENT:
-        return clusters, 0.0
+    if most < 1 or not moments[0] > 1e-24 * times:
+        return Lags(0.0, 1.0, 1, 0.0)
     large = np.flatnonzero(np.abs(moments[1:]) >= 2.0 * (math.log10(times) / times) ** 0.5 * moments[0]) + 1
     gaps = np.diff(large, prepend=0, append=most + _LAGS + 1) > _LAGS
     last = max(int(np.append(0, large)[np.argmax(gaps)]), 1)
@@ -219,7 +180,19 @@ def blocks_in_time(residuals: Floats, clusters: Ints | None = None) -> tuple[Int
         beyond = 2.0 * float(k @ weighted) / power
         length = min(abs(beyond), times) ** (2.0 / 3.0) * times ** (1.0 / 3.0)
     length = math.ceil(min(max(length, 1.0), 3.0 * times**0.5))
-    return (np.arange(times) if clusters is None else clusters) // length, max(beyond, 0.0) / length
+    return Lags(moments[1] / moments[0], power / moments[0], length, max(beyond, 0.0) / length)
+
+
+def blocks_in_time(residuals: Floats, clusters: Ints | None = None) -> tuple[Ints | None, float]:
+    """Blocks of rows in order of time where neighbours are correlated, else the clusters given (docs/intervals.md).
+
+    Also by which share of it the variance of their sums is expected to be too small.
+    """
+    totals = residuals if clusters is None else np.bincount(clusters, residuals).astype(np.float64)
+    lags = lags_of(totals)
+    if lags.correlation * len(totals) ** 0.5 <= DEPENDENT:
+        return clusters, 0.0
+    return (np.arange(len(totals)) if clusters is None else clusters) // lags.length, lags.lacking
 
 
 def labels_of(clusters: ArrayLike, rows: int) -> Ints:

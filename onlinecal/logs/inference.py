@@ -10,8 +10,8 @@ import numpy as np
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.joint import JointDistribution
-from onlinecal.logs.clusters import Clustered, blocks_in_time, labels_of
-from onlinecal.logs.resampling import FEW, grouped
+from onlinecal.logs.clusters import Clustered, blocks_in_time, labels_of, lags_of
+from onlinecal.logs.resampling import FEW, MOST_LEVELS, Resample, grouped
 from onlinecal.measures import cutoff_ce
 from onlinecal.measures.cutoff import cutoff_norm, range_exceeds
 
@@ -19,14 +19,12 @@ from onlinecal.measures.cutoff import cutoff_norm, range_exceeds
 DRAWN_LEVELS = 2000
 #: draws, so that also with many groups a p-value can be small; the least of clusters with many rows
 GROUP_DRAWS, FEW_DRAWS = 9999, 499
-#: rows apart, rows at most, groups of similar forecasts, and permutations of the test of dependence
-LAGS, TESTED, SIMILAR, PERMUTED = 10, 20_000, 20, 199
+#: near rows, rows at most, and groups of similar forecasts of the test of dependence
+NEAR, TESTED, SIMILAR = 10, 20_000, 20
 #: draws of the test of drift, and stretches of time that it compares sums of
 DRIFT_DRAWS, STRETCHES = 999, 200
 # Outcomes of clusters that are drawn in all.
 _DRAWN_ROWS = 5_000_000
-# Numbers drawn at once.
-_AT_ONCE = 1 << 20
 # Outcomes of a level with at most this number of rows are drawn one by one, which is quicker.
 _ROWS_OF_A_LEVEL = 4
 # Values that only rounding tells apart are as good as equal.
@@ -39,37 +37,28 @@ def calibration_test(
     """A p-value of the hypothesis that forecasts are calibrated, by their cutoff calibration error."""
     # Outcomes are drawn at the same predictions `GROUP_DRAWS` times, which is right for every n. For more than
     # `DRAWN_LEVELS` levels, or with weights, it is the limit for large n. Where that is not `near_normal`, outcomes are
-    # drawn at this number of groups of levels; with weights there is no p-value. With `resample`, of clusters, outcomes
-    # are drawn by its copula, down to `FEW_DRAWS` times.
+    # drawn at this number of groups of levels; with weights there is no p-value. With `resample`, of clusters, they are
+    # drawn by it, down to `FEW_DRAWS` times.
     # Source: Arrieta-Ibarra et al. 2022 (ECCE-R, Kuiper); Bröcker & Smith 2007 for the draws.
+    draws, drawn = GROUP_DRAWS, gamma
     if resample is not None:
-        value, draws = cutoff_ce(gamma), min(max(_DRAWN_ROWS // len(resample.of), FEW_DRAWS), GROUP_DRAWS)
-        residuals = resample.residuals(draws, np.random.default_rng([seed, 5]))
-        as_large = sum(int((cutoff_norm(gamma, each) >= value - _TIE).sum()) for each in residuals)
-        return (1 + as_large) / (1 + draws)
-    if squares is not None or gamma.levels > DRAWN_LEVELS:
+        draws = min(max(_DRAWN_ROWS // len(resample.of), FEW_DRAWS), GROUP_DRAWS)
+    elif squares is not None or gamma.levels > DRAWN_LEVELS:
         limit = p_large_n(
             range_exceeds, cutoff_ce(gamma), gamma, gamma.counts if squares is None else squares
         )
         if limit is not None or squares is not None:
             return limit
-        gamma = grouped(gamma, DRAWN_LEVELS)[0]
-    value, v = cutoff_ce(gamma), gamma.predictions
-    generator = np.random.default_rng([seed, 5])
-    counts = np.rint(gamma.counts).astype(np.int64)
-    by_rows = gamma.weight <= _ROWS_OF_A_LEVEL * gamma.levels
-    p, ends = (np.repeat(v, counts), np.cumsum(counts) - 1) if by_rows else (v, counts)
-    as_large, rows = 0, max(_AT_ONCE // len(p), 1)
-    for start in range(0, GROUP_DRAWS, rows):
-        draws = min(rows, GROUP_DRAWS - start)
-        if by_rows:
-            sums = np.cumsum((generator.random((draws, len(p))) < p) - p, axis=1)[:, ends] / gamma.weight
-        else:
-            drawn = generator.binomial(counts, v, (draws, len(v)))
-            sums = np.cumsum((drawn - counts * v) / gamma.weight, axis=1)
-        spread = np.maximum(sums.max(axis=1), 0.0) - np.minimum(sums.min(axis=1), 0.0)
-        as_large += int((spread >= value - _TIE).sum())
-    return (1 + as_large) / (1 + GROUP_DRAWS)
+        drawn = grouped(gamma, DRAWN_LEVELS)[0]
+    rows = None
+    if drawn.weight <= min(_ROWS_OF_A_LEVEL * drawn.levels, MOST_LEVELS):
+        p = np.repeat(drawn.predictions, np.rint(drawn.counts).astype(np.int64))
+        rows = p, np.zeros(len(p)), np.ones(len(p))
+    by = resample or Resample(drawn, rows)
+    changes = by.changes("calibrated", draws, np.random.default_rng([seed, 5]))
+    value = cutoff_ce(drawn) - _TIE
+    as_large = sum(int((cutoff_norm(one.gamma, one.residuals) >= value).sum()) for one in changes)
+    return (1 + as_large) / (1 + draws)
 
 
 def p_large_n(
@@ -114,74 +103,96 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class Drift:
-    """Whether the bias of forecasts changes over time."""
+    """Whether the bias of forecasts changes over time, and whether errors near each other are alike."""
 
     statistic: float
     p_value: float  # how often it would be as large without a change: right for many rows or clusters
     correlation: float  # of outcome − prediction in neighbouring rows, or of sums of it in clusters
-    correlation_p: float  # two-sided, by its being normal for independent rows or clusters
+    correlation_p: float  # that errors of near rows or clusters, or of those equally far apart, are so alike
 
 
 def drift_test(
     p: Floats, y: Floats, weights: Floats | None = None, clusters: Ints | None = None, seed: int = 0
 ) -> Drift:
-    """Tests the residuals of rows in order of time, or their sums in clusters, for a change of their mean."""
-    # By draws: residuals are multiplied by normal numbers, and added in at most `STRETCHES` stretches of time. The
-    # variance of the correlation is the larger one of two: 1/n, and that seen of products of neighbours. The first
-    # holds for rare outcomes. The second holds for errors that are larger at some times than at others, as the draws
-    # do. Clusters are in the order of their first rows. A positive correlation makes the draws larger.
-    # Source: Brown, Durbin & Evans 1975 (sums of residuals); Wu 1986 and White 1980 (variances that differ); Newey &
-    # West 1987 (neighbours).
+    """Tests rows in their order, or clusters by their first rows, for dependence and for a change of the mean error."""
+    # The p-value of drift is the larger one of two: of the law of Kolmogorov, and of draws. In these errors are
+    # multiplied by normal numbers, and added in at most `STRETCHES` stretches of time. They hold for errors that are
+    # larger at some times than at others. Both are as much wider as sums of errors are that depend on those before.
+    # Dependence is tested by products of errors, less their mean in groups of similar forecasts. So miscalibration and
+    # forecasts in an order are no evidence. Of more than `TESTED` rows these are the first. Rows are tested, too, so
+    # far apart that no cluster has both: of a panel the same questions come back in them.
+    # Source: Brown, Durbin & Evans 1975 (sums of residuals); Wu 1986 (normal multipliers); Newey & West 1987 (lags);
+    # Box & Pierce 1970 (products at many lags).
+    from scipy.special import kolmogorov
+
     w = np.ones(len(p)) if weights is None else weights / weights.max()
-    errors = w * (y - p)
-    if clusters is not None:
-        first = labels_of(clusters, len(p))
-        errors, w = np.bincount(first, errors), np.bincount(first, w)
-    even = w / w.sum()
-    centred = errors - even * errors.sum()
+    first = None if clusters is None else labels_of(clusters, len(p))
+    total, even = w * (y - p), w
+    if first is not None:
+        total, even = np.bincount(first, total), np.bincount(first, even)
+    even = even / even.sum()
+    centred = total - even * total.sum()
     n, power = len(centred), float((centred**2).sum())
     if n < 2 or power <= 1e-24 * n:
         return Drift(0.0, 1.0, 0.0, 1.0)
-    place = np.arange(n) * min(n, STRETCHES) // n
-    total, square, even = (np.bincount(place, part) for part in (centred, centred**2, even))
-    drawn = np.random.default_rng([seed, 8]).standard_normal((DRIFT_DRAWS, len(total))) * np.sqrt(square)
+    lags, place = lags_of(centred), np.arange(n) * min(n, STRETCHES) // n
+    sums, square, even = (np.bincount(place, part) for part in (centred, centred**2, even))
+    drawn = np.random.default_rng([seed, 8]).standard_normal((DRIFT_DRAWS, len(sums))) * np.sqrt(square)
     drawn -= drawn.sum(axis=1)[:, None] * even
-    products = centred[1:] * centred[:-1]
-    together = float(products.sum())
-    drawn *= math.sqrt(1.0 + max(together / power, 0.0))
-    as_large = np.abs(np.cumsum(drawn, axis=1)).max(axis=1) >= np.abs(np.cumsum(total)).max() - _TIE
-    variance = max(power * power / n, float(products @ products))
-    return Drift(
-        float(np.abs(np.cumsum(centred)).max()) / math.sqrt(power),
-        (1 + int(as_large.sum())) / (1 + DRIFT_DRAWS),
-        together / power,
-        math.erfc(abs(together) / math.sqrt(2.0 * variance)),
+    wider = math.sqrt(max(lags.wider, 1.0) * (1.0 + lags.lacking))
+    as_large = np.abs(np.cumsum(wider * drawn, axis=1)).max(axis=1) >= np.abs(np.cumsum(sums)).max() - _TIE
+    statistic = float(np.abs(np.cumsum(centred)).max()) / math.sqrt(power)
+    p_value = max((1 + int(as_large.sum())) / (1 + DRIFT_DRAWS), float(kolmogorov(statistic / wider)))
+    dependence = _dependence(p[:TESTED], y[:TESTED], w[:TESTED], None if first is None else first[:TESTED])
+    return Drift(statistic, p_value, lags.correlation, dependence)
+
+
+def _dependence(p: Floats, y: Floats, w: Floats, clusters: Ints | None) -> float:
+    """A p-value against errors alike in rows near each other, or equally far apart, of different clusters."""
+    gamma = JointDistribution.from_samples(p, y, weights=w)
+    starts = gamma.predictions[grouped(gamma, SIMILAR)[1]]
+    group = np.maximum(np.searchsorted(starts, p, side="right") - 1, 0)
+    weight = np.bincount(group, w)
+    errors = w * ((y - p) - (np.bincount(group, w * (y - p)) / np.where(weight > 0.0, weight, 1.0))[group])
+    if clusters is None:
+        return _alike(errors, 0)
+    rows = np.arange(len(p))
+    last = np.zeros(clusters.max() + 1, dtype=np.int64)
+    np.maximum.at(last, clusters, rows)
+    extent = int((last[clusters] - rows).max())
+    totals = np.bincount(clusters, errors).astype(np.float64)
+    power = float((errors**2).sum())
+    together = max(float((totals**2).sum()) / power, 1.0) if power > 0.0 else 1.0
+    return min(2.0 * min(_alike(errors, extent, together), _alike(totals, 0)), 1.0)
+
+
+def _alike(errors: Floats, after: int, together: float = 1.0) -> float:
+    """The same by the products of errors more than `after` apart, which are about normal."""
+    # The products of the next `NEAR` lags are added. So are those of 1, 4, 16, … lags beside each other, up to √n, at
+    # all lags up to n/2: rows of one question may come back after any number of others. Half of what may fail is for
+    # either (Bonferroni). A variance is the larger one of two: that of equal errors holds for rare outcomes, and the
+    # sum of squared products for errors that are larger at some times than at others. Both are multiplied by the square
+    # of how much the variance of totals is larger `together`, in clusters.
+    n, most = len(errors), len(errors) // 2
+    power = float((errors**2).sum())
+    if most <= after or power <= 1e-24 * n:
+        return 1.0
+    products, squares = (
+        np.fft.irfft(np.abs(np.fft.rfft(part, 2 * n)) ** 2, 2 * n)[after + 1 : most + 1]
+        for part in (errors, errors**2)
     )
+    variances = np.maximum(squares, (power / n) ** 2 * (n - np.arange(after + 1, most + 1))) * together**2
 
+    def largest(width: int, many: int) -> float:
+        total, variance = (x[: many * width].reshape(many, width).sum(axis=1) for x in (products, variances))
+        return float((total / np.sqrt(variance)).max())
 
-def dependence_test(p: Floats, y: Floats, seed: int) -> float:
-    """A p-value of the hypothesis that rows are independent in their order, against errors alike in near rows."""
-    # The products of errors of rows up to `LAGS` apart are added. Errors are permuted among rows of similar forecasts,
-    # from which their mean is taken. So miscalibration and forecasts in an order are no evidence. Of more than `TESTED`
-    # rows these are the first.
-    # Source: Wald & Wolfowitz 1943.
-    p, y = p[:TESTED], y[:TESTED]
-    _, starts = grouped(JointDistribution.from_samples(p, y), SIMILAR)
-    group = np.searchsorted(np.unique(p)[starts], p, side="right") - 1
-    errors = y - p
-    errors -= (np.bincount(group, errors) / np.bincount(group))[group]
-    order, lags = np.argsort(group, kind="stable"), min(LAGS, len(p) - 1)
+    from scipy.special import ndtr
 
-    def total(e: Floats) -> float:
-        before = np.cumsum(np.concatenate((np.zeros(lags + 1), e)))[:-1]
-        return float(e @ (before[lags:] - before[:-lags])) if lags else 0.0
-
-    seen, as_large, generator = total(errors), 0, np.random.default_rng([seed, 7])
-    for _ in range(PERMUTED):
-        drawn = np.empty(len(p))
-        drawn[order] = errors[np.argsort(group + generator.random(len(p)))]
-        as_large += total(drawn) >= seen - _TIE
-    return (1 + as_large) / (1 + PERMUTED)
+    near = ndtr(-largest(min(NEAR, len(products)), 1))
+    windows = {4**k: len(products) // 4**k for k in range(int(math.log(n, 16)) + 1)}
+    far = max(largest(width, many) for width, many in windows.items() if many)
+    return float(min(2.0 * min(near, sum(windows.values()) * ndtr(-far)), 1.0))
 
 
 @dataclass(frozen=True)

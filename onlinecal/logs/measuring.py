@@ -20,7 +20,6 @@ from onlinecal.logs.inference import (
     Difference,
     Drift,
     calibration_test,
-    dependence_test,
     drift_test,
     holm,
     score_differences,
@@ -129,8 +128,8 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
     columns = [measured(log, name, settings) for name in log.forecasts]
     if log.times is None and log.clusters is None and log.counts is None:
         for one in columns:
-            test = dependence_test(log.forecasts[one.name], log.outcomes, settings.seed)
-            one.cautions.extend(order_caution(test))
+            test = drift_test(log.forecasts[one.name], log.outcomes, log.weights)
+            one.cautions.extend(order_caution(test.correlation_p))
     if log.weights is None and log.counts is None and log.unresolved:
         for one in columns:
             one.cautions.extend(unresolved_caution(one.gamma, log.unresolved[one.name]))
@@ -160,7 +159,7 @@ def measured(log: Log, name: str, settings: Settings) -> Measured:
             # Errors near each other may be alike: blocks of times are clusters then.
             residuals = (y - p) * (1.0 if w is None else w)
             log = replace(log, clusters=blocks_in_time(residuals, clusters)[0])
-        blocks, drift = _some(log, name, _blocks(log)), drift_test(p, y, w, log.clusters, settings.seed)
+        blocks, drift = _some(log, name, _blocks(log)), drift_test(p, y, w, clusters, settings.seed)
     given: dict[str, Any] = {"p": gamma}
     if w is not None or log.clusters is not None:
         given = {"p": p, "y": y, "weights": w, "clusters": log.clusters}

@@ -160,7 +160,12 @@ class Resample:
         if self.weights is None:
             ones = generator.binomial(self.counts, self.v).astype(np.float64)
             return JointDistribution.from_sorted_levels(self.v, self.gamma.counts, ones)
-        return self._gamma(self.weights, generator.random(len(self.level)) < self.v[self.level])
+        numbers = self._uniforms(1, np.arange(len(self.level)), generator)[0]
+        return self._gamma(self.weights, numbers < self.v[self.level])
+
+    def _uniforms(self, rows: int, order: Ints, generator: np.random.Generator) -> Floats:
+        """(rows, samples) numbers in [0, 1) of the samples in an order, below which chances have the outcome 1."""
+        return generator.random((rows, len(order)))
 
     def blocks(self, generator: np.random.Generator) -> Iterator[Block]:
         """The samples in blocks, each sample in any of them with the same chance."""
@@ -188,7 +193,7 @@ class Resample:
             place = np.searchsorted(starts, place, side="right") - 1
             wider = WIDENED
         draw = self._normal(gamma, place) if kind == "resampled" else self._outcomes(gamma, place)
-        rows = max(AT_ONCE // max(gamma.levels, self.clusters), 1)
+        rows = max(AT_ONCE // max(gamma.levels, len(self.level) if self.clusters else 0), 1)
         for start in range(0, times, rows):
             zeros, ones = draw(min(rows, times - start), generator)
             yield Change(gamma, wider * zeros, wider * ones, self.samples, self.gamma, place)
@@ -218,9 +223,9 @@ class Resample:
             if self.weights is None:
                 counts = gamma.counts.astype(np.int64)
                 ones = (generator.binomial(counts, v, (rows, len(v))) - gamma.counts * v) / weight
-            elif len(order) <= MOST_LEVELS:
+            elif self.clusters or len(order) <= MOST_LEVELS:
                 w, p = self.weights[order], v[level[order]]
-                drawn = w * ((generator.random((rows, len(w))) < p) - p)
+                drawn = w * ((self._uniforms(rows, order, generator) < p) - p)
                 ones = np.add.reduceat(drawn, starts, axis=1) / weight
             else:
                 ones = generator.standard_normal((rows, len(v))) * np.sqrt(squares * v * (1.0 - v)) / weight
