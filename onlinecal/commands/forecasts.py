@@ -266,7 +266,7 @@ def recalibrate(
         measures=measure, bootstrap=draws, seed=seed, save=save,
     )  # fmt: skip
     if as_json:
-        print_json(found.as_json())
+        print_json(found.table().to_dict("records"))
         for caution in found.cautions:
             print(f"caution: {caution}", file=sys.stderr)
         return

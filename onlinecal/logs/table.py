@@ -1,6 +1,5 @@
 """The table of all measures of one list of forecasts."""
 
-import html
 import math
 import textwrap
 from collections.abc import Callable
@@ -137,14 +136,11 @@ class Evaluation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
-        head, *body = (
-            "".join(f"<t{tag}>{html.escape(cell)}</t{tag}>" for cell in line)
-            for tag, line in zip("h" + "d" * len(self.rows), self._lines(), strict=True)
-        )
-        rows = "".join(f"<tr>{line}</tr>" for line in body)
-        about = html.escape(repr(self.gamma))
-        return f"<p>{about}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{notes}"
+        from onlinecal.report.tables import Table, of_rows
+        from onlinecal.report.totals import notebook
+
+        head, *rows = self._lines()
+        return notebook(repr(self.gamma), [Table("", of_rows(head, rows))], self.notes)
 
 
 def aligned(rows: list[list[str]]) -> list[str]:

@@ -19,7 +19,7 @@ from onlinecal.monitoring.monitor import Monitor
 
 #: lines that are read at once; bytes without the end of a line that are waited for
 _AT_ONCE, _LONGEST = 4096, 2**24
-#: the last bytes taken that a state keeps, by which a file that was written anew is known
+#: the last bytes taken that a state keeps, by which a file that was written again is known
 _TAIL = 100
 #: the settings by which lines are read, and the options that name them
 _OPTIONS = {
@@ -87,7 +87,7 @@ class Feed:
         if size < self.offset or file.read(len(tail)) != tail:
             raise InvalidData(
                 f"{self.name} does not go on where the watch stopped, after {self.offset} bytes: it is shorter, or was "
-                "written anew; expected it to grow, or another --state to watch it from its beginning"
+                "written again; expected it to grow, or another --state to watch it from its beginning"
             )
 
     def take(self, data: bytes, *, last: bool = False) -> None:
@@ -122,7 +122,7 @@ class Feed:
         texts = (self._text([line]) for line in lines)
         delimiter, columns, above = headline(texts, self.name, self._asked.delimiter)
         self._asked, word = replace(self._asked, delimiter=delimiter), self._asked.positive
-        below, bad = lines[above + 1 :], None
+        below, bad = lines[above + 1 :][: _AT_ONCE if word is None else None], None
         try:
             rows, _ = self._rows(below, columns, self._note["line"] + above + 1)
         except InvalidData as error:  # it is named when its line is taken, if columns are told by their names

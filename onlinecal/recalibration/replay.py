@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,9 @@ from onlinecal.measures.scores import brier, log_loss
 from onlinecal.recalibration.methods import DEFAULT, METHODS
 from onlinecal.recalibration.recalibrator import Asked as Question
 from onlinecal.recalibration.recalibrator import Recalibrator
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Ends = tuple[float, float]
 
@@ -99,17 +102,21 @@ class Recalibrated:
 
     __repr__ = __str__
 
-    def as_json(self) -> list[dict[str, Any]]:
-        """A row for each measure."""
+    def table(self) -> "pd.DataFrame":
+        """A row for each measure, with `lower`, `upper` and `interval` of `before_`, `after_` and `change_`."""
+        import pandas as pd
+
         found = []
-        for old, new, change in zip(self.before.rows, self.after.rows, self.changes, strict=True):
-            row: dict[str, Any] = {"measure": old.name}
-            three: dict[str, Row | Change] = {"before": old, "after": new, "change": change}
-            for name, one in three.items():
-                row |= {f"{name}_lower": one.ends[0], f"{name}_upper": one.ends[1]}
-                row[f"{name}_interval"] = None if one.interval is None else list(one.interval)
+        for three in zip(self.before.rows, self.after.rows, self.changes, strict=True):
+            row: dict[str, Any] = {"measure": three[0].name}
+            for name, one in zip(("before", "after", "change"), three, strict=True):
+                row |= {
+                    f"{name}_lower": one.ends[0],
+                    f"{name}_upper": one.ends[1],
+                    f"{name}_interval": one.interval,
+                }
             found.append(row)
-        return found
+        return pd.DataFrame(found, dtype=object)
 
 
 def _words(row: Row | Change) -> list[str]:

@@ -1,26 +1,24 @@
-"""The report of `onlinecal measure`: a document, as text of 80 columns or as one HTML page, and data."""
+"""The report of `onlinecal measure`: its tables of numbers, and of these a document and JSON."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import zip_longest
 from typing import Any
 
+import pandas as pd
+
 from onlinecal.core.words import number_of
-from onlinecal.logs.measuring import Measured, Part, Report
+from onlinecal.logs.measuring import Measured, Report
 from onlinecal.logs.resampling import FEW
-from onlinecal.logs.table import Row
 from onlinecal.measures.base import ends
 from onlinecal.report import document
 from onlinecal.report.document import Document, Section
 from onlinecal.report.tables import Table, of_rows
 
-#: what the parts of scores are called
-SCORES = ("score", "mean", "MCB", "DSC", "UNC")
-#: what the table over groups or time holds
-PARTS = ("rows", "forecast", "event", "event − forecast", "interval", "Brier", "p", "p (Holm)")
 OF_DRAWS = "p: how often outcomes drawn as forecast give as large a value; if calibrated: their mean value."
 OF_ADVICE = (
     "Worst threshold: named where p ≤ {level}, by a test of all pairs of thresholds at once; calibrated forecasts lead "
@@ -42,9 +40,74 @@ OF_FEW = "– for p: too few clusters, or weights with fewer than about {few} ex
 DRAWN = 12
 
 
+def tables(report: Report) -> dict[str, pd.DataFrame]:
+    """The report as tidy tables of numbers to the last digit; None where there is none.
+
+    `columns`, `measures`, `scores`, `thresholds`, `groups`, `blocks` (of time) and `drift`, each row with the column
+    of `forecasts` that it is of; and `differences` of scores.
+    """
+    found = defaultdict[str, list[Any]](list)
+    for c in report.columns:
+        gamma, grouped = c.gamma, c.evaluation.grouped
+        mine: dict[str, list[dict[str, Any]]] = {
+            "columns": [{
+                "levels": gamma.levels, "weight": gamma.weight, "mean_forecast": float(gamma.mass @ gamma.predictions),
+                "base_rate": gamma.base_rate, "groups_drawn": grouped and grouped[0],
+                "worst_task": c.worst_task or None,
+            }],
+            "measures": [{
+                "name": row.name, "value": row.ends[0] if row.ends[0] == row.ends[1] else None, "lower": row.ends[0],
+                "upper": row.ends[1], "interval": row.interval, "interval_by": row.interval_by,
+                "if_calibrated": row.if_calibrated, "p_value": row.p_value, "p_large_n": row.p_large_n,
+                "decisions": row.measure.decisions,
+            } for row in c.evaluation.rows],
+            "scores": [{"name": "Brier", **c.brier._asdict()}, {"name": "log", **c.log._asdict()}],
+            "thresholds": [{
+                **asdict(c.threshold), "words": str(c.threshold), "if_calibrated": c.by_chance,
+                "p_value": c.threshold_p, "better": c.threshold.better if c.advises else None,
+            }],
+            "groups": [asdict(part) for part in c.groups],
+            "blocks": [asdict(part) for part in c.blocks],
+            "drift": [asdict(c.drift)] if c.drift else [],
+        }  # fmt: skip
+        for name, rows in mine.items():
+            found[name] += [{"forecasts": c.name, **row} for row in rows]
+    found["differences"] = [asdict(difference) for difference in report.differences]
+    return {name: pd.DataFrame(rows, dtype=object) for name, rows in found.items()}
+
+
+def data(report: Report) -> dict[str, Any]:
+    """The report for a program: the tables by column of forecasts."""
+    found = {name: table.to_dict("records") for name, table in tables(report).items()}
+    differences, columns = found.pop("differences"), []
+    for column, about in zip(report.columns, found.pop("columns"), strict=True):
+        of = {
+            name: [
+                {k: v for k, v in row.items() if k != "forecasts"}
+                for row in rows
+                if row["forecasts"] == column.name
+            ]
+            for name, rows in found.items()
+        }
+        brier, log = ({k: v for k, v in row.items() if k != "name"} for row in of.pop("scores"))
+        columns.append({
+            "name": about.pop("forecasts"), **about, "cautions": column.cautions, "notes": column.evaluation.notes,
+            "brier": brier, "log": log, "threshold": of.pop("thresholds")[0],
+            "drift": next(iter(of.pop("drift")), None), **of,
+        })  # fmt: skip
+    return {
+        "source": report.source, "outcome": report.outcome, "rows": report.rows, "said": report.said,
+        "cautions": report.cautions,
+        "settings": {key: value for key, value in asdict(report.settings).items() if key != "measures"},
+        "forecasts": columns, "differences": differences,
+        "by": report.by, "time": report.time, "cluster": report.cluster, "classes": report.classes,
+    }  # fmt: skip
+
+
 def document_of(report: Report, *, drawn: bool = False) -> Document:
     """A section for each column, with its tables, and one for all columns together; with diagrams for a page."""
     many, diagrams, several = len(report.columns), list[list[Any]](), list[Any]()
+    found = tables(report)
     if drawn:
         from onlinecal.report.page_pictures import of_column, of_columns
 
@@ -57,10 +120,10 @@ def document_of(report: Report, *, drawn: bool = False) -> Document:
     for column, own in zip_longest(report.columns, diagrams):
         parts = [
             document.Part("p", about(column)), *_cautions(column.cautions), document.Part("lead", decision(column)),
-            document.Part("pictures", own), *_tables(grids(report, column)),
+            document.Part("pictures", own), *_tables(grids(report, column, found)),
         ]  # fmt: skip
         sections.append(Section(column.name, parts))
-    together = [*side_by_side(report), *differences(report)]
+    together = [*side_by_side(report, found), *differences(report, found)]
     if together:
         sections.append(Section("Side by side", [document.Part("pictures", several), *_tables(together)]))
     notes = [f"Diagrams are drawn of the first {DRAWN} columns of {many}."] * (drawn and many > DRAWN)
@@ -132,50 +195,90 @@ def decision(column: Measured) -> str:
     return said
 
 
-def grids(report: Report, column: Measured) -> list[Table]:
+#: what is in the cells below a heading: a number of the row, by its name, or a text that is made of the row
+Cells = dict[str, str | Callable[[Any], str]]
+
+SCORES: Cells = {"mean": "score", "MCB": "miscalibration", "DSC": "discrimination", "UNC": "uncertainty"}
+
+
+def _shown(title: str, name: str, rows: Sequence[Any], cells: Cells, notes: Sequence[str] = ()) -> Table:
+    """A table of texts, of rows of numbers with their names."""
+    texts = [
+        [
+            row.name or "(empty)",
+            *(number(getattr(row, c)) if isinstance(c, str) else c(row) for c in cells.values()),
+        ]
+        for row in rows
+    ]
+    return Table(title, of_rows((name, *cells), texts), notes)
+
+
+def grids(report: Report, column: Measured, found: Mapping[str, pd.DataFrame]) -> list[Table]:
     """The tables of a column."""
     evaluation = column.evaluation
-    asked = report.settings.draws > 0
-    headings = ("measure", "value") + (("interval", "if calibrated", "p") if asked else ())
-    scores = [(name, *map(number, parts)) for name, parts in (("Brier", column.brier), ("log", column.log))]
-    found = [
-        Table(
-            "Calibration",
-            of_rows(headings, [_cells(row, asked) for row in evaluation.rows]),
-            evaluation.notes,
-        ),
-        Table("Scores in three parts", of_rows(SCORES, scores)),
+
+    def of(name: str) -> list[Any]:
+        table = found[name]
+        return list(table[table["forecasts"] == column.name].itertuples()) if len(table) else []
+
+    measures: Cells = {"value": lambda row: span(row.lower, row.upper)}
+    if report.settings.draws > 0:
+        measures["interval"] = lambda row: span(*row.interval) if row.interval else "none"
+        measures |= {"if calibrated": "if_calibrated", "p": "p_value"}
+    shown = [
+        _shown("Calibration", "measure", of("measures"), measures, evaluation.notes),
+        _shown("Scores in three parts", "score", of("scores"), SCORES),
     ]
-    if column.groups:
-        found.append(_parts(f"By {report.by}", column.groups))
-    if column.drift is not None:
+    if groups := of("groups"):
+        shown.append(_shown(f"By {report.by}", "", groups, _of_parts(groups)))
+    for drift in of("drift"):
         unit = "clusters" if evaluation.resample and evaluation.resample.clusters else "rows"
-        drift = (
-            f"Drift: the greatest sum of errors beyond an even course is {column.drift.statistic:.3g} √n σ, p = "
-            f"{column.drift.p_value:.3g}; errors of neighbouring {unit} have correlation "
-            f"{column.drift.correlation:.3g}, p = {column.drift.correlation_p:.3g}."
+        note = (
+            f"Drift: the greatest sum of errors beyond an even course is {drift.statistic:.3g} √n σ, p = "
+            f"{drift.p_value:.3g}; errors of neighbouring {unit} have correlation {drift.correlation:.3g}, p = "
+            f"{drift.correlation_p:.3g}."
         )
-        found.append(_parts(f"Over {report.time}", column.blocks, drift))
-    return found
+        blocks = of("blocks")
+        shown.append(_shown(f"Over {report.time}", "", blocks, _of_parts(blocks), [note]))
+    return shown
 
 
-def side_by_side(report: Report) -> list[Table]:
+def _of_parts(rows: Sequence[Any]) -> Cells:
+    """The cells of groups or stretches of time."""
+    least = min((row.error for row in rows if row.error > 0.0), default=1.0)
+    d = 3 if least >= 1e-3 else 1 - math.floor(math.log10(least))  # rare events: two digits of the error
+    return {
+        "rows": lambda row: f"{row.rows:,}",
+        "forecast": "forecast",
+        "event": "event",
+        "event − forecast": lambda row: f"{row.event - row.forecast:+.{d}f} ± {row.error:.{d}f}",
+        "interval": lambda row: (
+            "[{:+.{d}f}, {:+.{d}f}]".format(*row.interval, d=d) if row.interval else "none"
+        ),
+        "Brier": "brier",
+        "p": "p_value",
+        "p (Holm)": "adjusted",
+    }
+
+
+def side_by_side(report: Report, found: Mapping[str, pd.DataFrame]) -> list[Table]:
     """The main numbers of all columns, of several."""
+    scores, worst = found["scores"], found["thresholds"]["loss"]
+    brier, log = (scores[scores["name"] == name].itertuples() for name in ("Brier", "log"))
     rows = [
-        (c.name, *map(number, (c.brier.score, c.brier.miscalibration, c.brier.discrimination, c.log.score)),
-         number(c.threshold.loss))
-        for c in report.columns
-    ]  # fmt: skip
+        (one.forecasts, *map(number, (one.score, one.miscalibration, one.discrimination, other.score, loss)))
+        for one, other, loss in zip(brier, log, worst, strict=True)
+    ]
     headings = ("forecasts", "Brier", "MCB", "DSC", "log", "worst threshold")
     return [Table("", of_rows(headings, rows))] if len(rows) > 1 else []
 
 
-def differences(report: Report) -> list[Table]:
+def differences(report: Report, found: Mapping[str, pd.DataFrame]) -> list[Table]:
     """Paired tests of scores."""
     rows = [
         (f"{d.first} − {d.second}", {"brier": "Brier", "log": "log"}[d.score], number(d.mean), number(d.error),
          *("too few" if p is None else number(p) for p in (d.p_value, d.adjusted)))
-        for d in report.differences
+        for d in found["differences"].itertuples()
     ]  # fmt: skip
     few = any(d.p_value is None for d in report.differences)
     unit = "cluster" if report.cluster else "row"
@@ -207,77 +310,3 @@ def span(low: float, high: float) -> str:
     """One number, or from one to another."""
     a, b = number(low), number(high)
     return a if a == b else f"[{a}, {b}]"
-
-
-def data(report: Report) -> dict[str, Any]:
-    """The report for a program: the numbers to the last digit."""
-    return {
-        "source": report.source, "outcome": report.outcome, "rows": report.rows, "said": report.said,
-        "cautions": report.cautions,
-        "settings": {key: value for key, value in asdict(report.settings).items() if key != "measures"},
-        "forecasts": [_column_data(column) for column in report.columns],
-        "differences": [asdict(d) for d in report.differences],
-        "by": report.by, "time": report.time, "cluster": report.cluster, "classes": report.classes,
-    }  # fmt: skip
-
-
-def _cells(row: Row, asked: bool) -> tuple[str, ...]:
-    cells = (row.name, span(*row.ends))
-    if not asked:
-        return cells
-    interval = "none" if row.interval is None else span(*row.interval)
-    return (*cells, interval, number(row.if_calibrated), number(row.p_value))
-
-
-def _parts(title: str, parts: Sequence[Part], *notes: str) -> Table:
-    least = min((part.error for part in parts if part.error > 0.0), default=1.0)
-    digits = 3 if least >= 1e-3 else 1 - math.floor(math.log10(least))  # rare events: two digits of the error
-    rows = [
-        (part.name or "(empty)", f"{part.rows:,}", number(part.forecast), number(part.event),
-         f"{part.event - part.forecast:+.{digits}f} ± {part.error:.{digits}f}",
-         "none" if part.interval is None else "[{:+.{d}f}, {:+.{d}f}]".format(*part.interval, d=digits),
-         number(part.brier), number(part.p_value), number(part.adjusted))
-        for part in parts
-    ]  # fmt: skip
-    return Table(title, of_rows(("", *PARTS), rows), notes)
-
-
-def _column_data(column: Measured) -> dict[str, Any]:
-    gamma, evaluation = column.gamma, column.evaluation
-    return {
-        "name": column.name,
-        "levels": gamma.levels,
-        "weight": gamma.weight,
-        "mean_forecast": float(gamma.mass @ gamma.predictions),
-        "base_rate": gamma.base_rate,
-        "cautions": column.cautions,
-        "measures": [_row_data(row) for row in evaluation.rows],
-        "groups_drawn": None if evaluation.grouped is None else evaluation.grouped[0],
-        "notes": evaluation.notes,
-        "brier": column.brier._asdict(),
-        "log": column.log._asdict(),
-        "threshold": {
-            **asdict(column.threshold), "words": str(column.threshold), "if_calibrated": column.by_chance,
-            "p_value": column.threshold_p, "better": column.threshold.better if column.advises else None,
-        },
-        "worst_task": column.worst_task or None,
-        "groups": [asdict(part) for part in column.groups],
-        "blocks": [asdict(part) for part in column.blocks],
-        "drift": None if column.drift is None else asdict(column.drift),
-    }  # fmt: skip
-
-
-def _row_data(row: Row) -> Mapping[str, Any]:
-    low, high = row.ends
-    return {
-        "name": row.name,
-        "value": low if low == high else None,
-        "lower": low,
-        "upper": high,
-        "interval": None if row.interval is None else list(row.interval),
-        "interval_by": row.interval_by,
-        "if_calibrated": row.if_calibrated,
-        "p_value": row.p_value,
-        "p_large_n": row.p_large_n,
-        "decisions": row.measure.decisions,
-    }

@@ -119,9 +119,9 @@ class Table:
 
 def of_rows(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
     """The frame of a table from its rows, each a name with its cells."""
-    names, cells = zip(*((row[0], row[1:]) for row in rows), strict=True)
-    index = pd.Index(names, name=headings[0], dtype=object)
-    return pd.DataFrame(cells, index, columns=list(headings[1:]), dtype=object)
+    rows = list(rows)
+    index = pd.Index([row[0] for row in rows], name=headings[0], dtype=object)
+    return pd.DataFrame([row[1:] for row in rows], index, columns=list(headings[1:]), dtype=object)
 
 
 def crossed(

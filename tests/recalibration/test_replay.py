@@ -289,7 +289,7 @@ def test_the_table_holds_both_evaluations_and_the_change(seed):
     assert said.startswith("measure before interval after interval")
     assert "for the mean of its expected differences, each given all that was known before" in said
     assert "both intervals at 97.5 %" in said
-    rows = {row["measure"]: row for row in found.as_json()}
+    rows = found.table().set_index("measure").to_dict("index")
     for name, row in rows.items():
         assert row["change_upper"] == found.after[name] - found.before[name]
         assert row["change_interval"][0] <= row["change_lower"] <= row["change_interval"][1]
