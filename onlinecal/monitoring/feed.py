@@ -217,7 +217,7 @@ class Feed:
             return b"".join(lines).decode()
         except UnicodeDecodeError as error:
             raise InvalidData(
-                f"{self._here()} is not UTF-8 ({error.reason}); expected UTF-8: iconv -f latin1 -t utf-8 FILE | "
+                f"{self._here()} is not UTF-8 ({error.reason}); expected UTF-8: iconv -f ENCODING -t utf-8 FILE | "
                 "onlinecal watch -"
             ) from None
 

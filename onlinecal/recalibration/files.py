@@ -13,15 +13,12 @@ from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import Table, local
 from onlinecal.core.words import number_of
-from onlinecal.core.writing import check_new, whole
+from onlinecal.core.writing import check_ending, check_new, whole
 from onlinecal.logs.reading import Asked, columns_of, probabilities, read_log
 from onlinecal.naming import said_table
 from onlinecal.recalibration.maps import fit_recalibration, load_recalibration
 from onlinecal.recalibration.methods import METHODS, Refitted, method
 from onlinecal.recalibration.replay import Recalibrated, recalibrate
-
-#: what a file's name may end with
-FORMATS = ".csv", ".parquet"
 
 
 def recalibrate_file(
@@ -37,7 +34,8 @@ def recalibrate_file(
 ) -> tuple[Recalibrated, tuple[str, ...]]:
     """Reads a file, recalibrates, writes all columns and the new one; `save` is a file for a batch method's map."""
     asked = replace(asked or Asked(), open=True)
-    fitted = method(said_table("--with", forecaster), bins=options.get("bins"))
+    spec = said_table("--with", forecaster)
+    fitted = method(spec, bins=options.get("bins"))
     if save is not None:
         if not isinstance(fitted, Refitted):
             batch = ", ".join(name for name, one in METHODS.items() if isinstance(one, Refitted))
@@ -51,7 +49,6 @@ def recalibrate_file(
     if log.rows < 2:
         raise InvalidData(f"{table.name} has 1 row; expected at least 2")
     base = log.forecasts[named.forecasts[0]]
-    spec = said_table("--with", forecaster)
     made = recalibrate(base, log.outcomes, spec, times=log.times, known=log.known, **options)
     if save is not None and isinstance(fitted, Refitted):
         there = ~np.isnan(log.outcomes)
@@ -90,8 +87,7 @@ def apply_file(
 
 def _opened(source: str, output: Path, column: str, asked: Asked, overwrite: bool) -> Table:
     """The file that is read, after all checks of what will be written."""
-    if output.suffix not in FORMATS:
-        raise InvalidParameter(f"{output}: expected a name that ends with {' or '.join(FORMATS)}")
+    check_ending(output, ".csv", ".parquet")
     if source != "-" and os.path.realpath(output) == os.path.realpath(local(source)):
         raise InvalidParameter(f"{output} is the file that is read; expected another name")
     check_new(output, overwrite)

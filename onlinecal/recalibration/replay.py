@@ -107,9 +107,10 @@ class Recalibrated:
         import pandas as pd
 
         found = []
-        for three in zip(self.before.rows, self.after.rows, self.changes, strict=True):
-            row: dict[str, Any] = {"measure": three[0].name}
-            for name, one in zip(("before", "after", "change"), three, strict=True):
+        for old, new, change in zip(self.before.rows, self.after.rows, self.changes, strict=True):
+            row: dict[str, Any] = {"measure": old.name}
+            three: dict[str, Row | Change] = {"before": old, "after": new, "change": change}
+            for name, one in three.items():
                 row |= {
                     f"{name}_lower": one.ends[0],
                     f"{name}_upper": one.ends[1],

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from itertools import zip_longest
 from typing import Any
@@ -40,74 +39,63 @@ OF_FEW = "– for p: too few clusters, or weights with fewer than about {few} ex
 DRAWN = 12
 
 
-def tables(report: Report) -> dict[str, pd.DataFrame]:
-    """The report as tidy tables of numbers to the last digit; None where there is none.
-
-    `columns`, `measures`, `scores`, `thresholds`, `groups`, `blocks` (of time) and `drift`, each row with the column
-    of `forecasts` that it is of; and `differences` of scores.
-    """
-    found = defaultdict[str, list[Any]](list)
-    for c in report.columns:
-        gamma, grouped = c.gamma, c.evaluation.grouped
-        mine: dict[str, list[dict[str, Any]]] = {
-            "columns": [{
-                "levels": gamma.levels, "weight": gamma.weight, "mean_forecast": float(gamma.mass @ gamma.predictions),
-                "base_rate": gamma.base_rate, "groups_drawn": grouped and grouped[0],
-                "worst_task": c.worst_task or None,
-            }],
-            "measures": [{
-                "name": row.name, "value": row.ends[0] if row.ends[0] == row.ends[1] else None, "lower": row.ends[0],
-                "upper": row.ends[1], "interval": row.interval, "interval_by": row.interval_by,
-                "if_calibrated": row.if_calibrated, "p_value": row.p_value, "p_large_n": row.p_large_n,
+def tables(column: Measured) -> dict[str, pd.DataFrame]:
+    """A column as tables of numbers to the last digit: `measures`, `scores`, `groups` and `blocks` of time."""
+    found: dict[str, list[dict[str, Any]]] = {
+        "measures": [
+            {
+                "name": row.name,
+                "value": row.ends[0] if row.ends[0] == row.ends[1] else None,
+                "lower": row.ends[0],
+                "upper": row.ends[1],
+                "interval": row.interval,
+                "interval_by": row.interval_by,
+                "if_calibrated": row.if_calibrated,
+                "p_value": row.p_value,
+                "p_large_n": row.p_large_n,
                 "decisions": row.measure.decisions,
-            } for row in c.evaluation.rows],
-            "scores": [{"name": "Brier", **c.brier._asdict()}, {"name": "log", **c.log._asdict()}],
-            "thresholds": [{
-                **asdict(c.threshold), "words": str(c.threshold), "if_calibrated": c.by_chance,
-                "p_value": c.threshold_p, "better": c.threshold.better if c.advises else None,
-            }],
-            "groups": [asdict(part) for part in c.groups],
-            "blocks": [asdict(part) for part in c.blocks],
-            "drift": [asdict(c.drift)] if c.drift else [],
-        }  # fmt: skip
-        for name, rows in mine.items():
-            found[name] += [{"forecasts": c.name, **row} for row in rows]
-    found["differences"] = [asdict(difference) for difference in report.differences]
+            }
+            for row in column.evaluation.rows
+        ],
+        "scores": [{"name": "Brier", **column.brier._asdict()}, {"name": "log", **column.log._asdict()}],
+        "groups": [asdict(part) for part in column.groups],
+        "blocks": [asdict(part) for part in column.blocks],
+    }
+    # Of objects, so that None stays None and is not taken for a number.
     return {name: pd.DataFrame(rows, dtype=object) for name, rows in found.items()}
 
 
 def data(report: Report) -> dict[str, Any]:
-    """The report for a program: the tables by column of forecasts."""
-    found = {name: table.to_dict("records") for name, table in tables(report).items()}
-    differences, columns = found.pop("differences"), []
-    for column, about in zip(report.columns, found.pop("columns"), strict=True):
-        of = {
-            name: [
-                {k: v for k, v in row.items() if k != "forecasts"}
-                for row in rows
-                if row["forecasts"] == column.name
-            ]
-            for name, rows in found.items()
-        }
-        brier, log = ({k: v for k, v in row.items() if k != "name"} for row in of.pop("scores"))
-        columns.append({
-            "name": about.pop("forecasts"), **about, "cautions": column.cautions, "notes": column.evaluation.notes,
-            "brier": brier, "log": log, "threshold": of.pop("thresholds")[0],
-            "drift": next(iter(of.pop("drift")), None), **of,
-        })  # fmt: skip
+    """The report for a program."""
     return {
         "source": report.source, "outcome": report.outcome, "rows": report.rows, "said": report.said,
         "cautions": report.cautions,
         "settings": {key: value for key, value in asdict(report.settings).items() if key != "measures"},
-        "forecasts": columns, "differences": differences,
+        "forecasts": [_column_data(column) for column in report.columns],
+        "differences": [asdict(d) for d in report.differences],
         "by": report.by, "time": report.time, "cluster": report.cluster, "classes": report.classes,
+    }  # fmt: skip
+
+
+def _column_data(column: Measured) -> dict[str, Any]:
+    gamma, grouped, found = column.gamma, column.evaluation.grouped, tables(column)
+    return {
+        "name": column.name, "levels": gamma.levels, "weight": gamma.weight,
+        "mean_forecast": float(gamma.mass @ gamma.predictions), "base_rate": gamma.base_rate,
+        "cautions": column.cautions, "notes": column.evaluation.notes, "groups_drawn": grouped and grouped[0],
+        "threshold": {
+            **asdict(column.threshold), "words": str(column.threshold), "if_calibrated": column.by_chance,
+            "p_value": column.threshold_p, "better": column.threshold.better if column.advises else None,
+        },
+        "worst_task": column.worst_task or None, "drift": column.drift and asdict(column.drift),
+        "brier": column.brier._asdict(), "log": column.log._asdict(),
+        **{name: found[name].to_dict("records") for name in ("measures", "groups", "blocks")},
     }  # fmt: skip
 
 
 def document_of(report: Report, *, drawn: bool = False) -> Document:
     """A section for each column, with its tables, and one for all columns together; with diagrams for a page."""
     many, diagrams, several = len(report.columns), list[list[Any]](), list[Any]()
-    found = tables(report)
     if drawn:
         from onlinecal.report.page_pictures import of_column, of_columns
 
@@ -120,10 +108,10 @@ def document_of(report: Report, *, drawn: bool = False) -> Document:
     for column, own in zip_longest(report.columns, diagrams):
         parts = [
             document.Part("p", about(column)), *_cautions(column.cautions), document.Part("lead", decision(column)),
-            document.Part("pictures", own), *_tables(grids(report, column, found)),
+            document.Part("pictures", own), *_tables(grids(report, column)),
         ]  # fmt: skip
         sections.append(Section(column.name, parts))
-    together = [*side_by_side(report, found), *differences(report, found)]
+    together = [*side_by_side(report), *differences(report)]
     if together:
         sections.append(Section("Side by side", [document.Part("pictures", several), *_tables(together)]))
     notes = [f"Diagrams are drawn of the first {DRAWN} columns of {many}."] * (drawn and many > DRAWN)
@@ -213,32 +201,27 @@ def _shown(title: str, name: str, rows: Sequence[Any], cells: Cells, notes: Sequ
     return Table(title, of_rows((name, *cells), texts), notes)
 
 
-def grids(report: Report, column: Measured, found: Mapping[str, pd.DataFrame]) -> list[Table]:
+def grids(report: Report, column: Measured) -> list[Table]:
     """The tables of a column."""
-    evaluation = column.evaluation
-
-    def of(name: str) -> list[Any]:
-        table = found[name]
-        return list(table[table["forecasts"] == column.name].itertuples()) if len(table) else []
-
-    measures: Cells = {"value": lambda row: span(row.lower, row.upper)}
+    evaluation, drift = column.evaluation, column.drift
+    measures, scores, groups, blocks = (list(table.itertuples()) for table in tables(column).values())
+    cells: Cells = {"value": lambda row: span(row.lower, row.upper)}
     if report.settings.draws > 0:
-        measures["interval"] = lambda row: span(*row.interval) if row.interval else "none"
-        measures |= {"if calibrated": "if_calibrated", "p": "p_value"}
+        cells["interval"] = lambda row: span(*row.interval) if row.interval else "none"
+        cells |= {"if calibrated": "if_calibrated", "p": "p_value"}
     shown = [
-        _shown("Calibration", "measure", of("measures"), measures, evaluation.notes),
-        _shown("Scores in three parts", "score", of("scores"), SCORES),
+        _shown("Calibration", "measure", measures, cells, evaluation.notes),
+        _shown("Scores in three parts", "score", scores, SCORES),
     ]
-    if groups := of("groups"):
+    if groups:
         shown.append(_shown(f"By {report.by}", "", groups, _of_parts(groups)))
-    for drift in of("drift"):
+    if drift is not None:
         unit = "clusters" if evaluation.resample and evaluation.resample.clusters else "rows"
         note = (
             f"Drift: the greatest sum of errors beyond an even course is {drift.statistic:.3g} √n σ, p = "
             f"{drift.p_value:.3g}; errors of neighbouring {unit} have correlation {drift.correlation:.3g}, p = "
             f"{drift.correlation_p:.3g}."
         )
-        blocks = of("blocks")
         shown.append(_shown(f"Over {report.time}", "", blocks, _of_parts(blocks), [note]))
     return shown
 
@@ -261,24 +244,23 @@ def _of_parts(rows: Sequence[Any]) -> Cells:
     }
 
 
-def side_by_side(report: Report, found: Mapping[str, pd.DataFrame]) -> list[Table]:
+def side_by_side(report: Report) -> list[Table]:
     """The main numbers of all columns, of several."""
-    scores, worst = found["scores"], found["thresholds"]["loss"]
-    brier, log = (scores[scores["name"] == name].itertuples() for name in ("Brier", "log"))
     rows = [
-        (one.forecasts, *map(number, (one.score, one.miscalibration, one.discrimination, other.score, loss)))
-        for one, other, loss in zip(brier, log, worst, strict=True)
-    ]
+        (c.name, *map(number, (c.brier.score, c.brier.miscalibration, c.brier.discrimination, c.log.score)),
+         number(c.threshold.loss))
+        for c in report.columns
+    ]  # fmt: skip
     headings = ("forecasts", "Brier", "MCB", "DSC", "log", "worst threshold")
     return [Table("", of_rows(headings, rows))] if len(rows) > 1 else []
 
 
-def differences(report: Report, found: Mapping[str, pd.DataFrame]) -> list[Table]:
+def differences(report: Report) -> list[Table]:
     """Paired tests of scores."""
     rows = [
         (f"{d.first} − {d.second}", {"brier": "Brier", "log": "log"}[d.score], number(d.mean), number(d.error),
          *("too few" if p is None else number(p) for p in (d.p_value, d.adjusted)))
-        for d in found["differences"].itertuples()
+        for d in report.differences
     ]  # fmt: skip
     few = any(d.p_value is None for d in report.differences)
     unit = "cluster" if report.cluster else "row"

@@ -467,7 +467,7 @@ TWO = "p,y\n0.5,1\n0.5,0\n"
         (TWO, {"forecaster": "{ name = "}, "expected a table such as { name = ... }"),
         (TWO, {"forecaster": "plat"}, "did you mean 'platt'"),
         (TWO, {"output": "mine.csv"}, "is the file that is read"),
-        (TWO, {"output": "b.txt"}, "ends with .csv or .parquet"),
+        (TWO, {"output": "b.txt"}, "ends in .csv or .parquet"),
         (TWO, {"measures": ["noting"]}, "noting"),
     ],
 )

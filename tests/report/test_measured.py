@@ -23,7 +23,6 @@ from onlinecal.report.measured import (
     remarks,
     side_by_side,
     span,
-    tables,
 )
 from onlinecal.report.reliability_plot import RELIABILITY
 from onlinecal.report.terminal import print_json
@@ -77,7 +76,7 @@ def test_the_text_holds_every_number_of_the_tables(report):
     for d in report.differences:
         assert number(d.mean) in said
         assert number(d.adjusted) in said
-    (beside,) = side_by_side(report, tables(report))
+    (beside,) = side_by_side(report)
     assert [row[0] for row in beside.rows] == ["model", LONG]
     assert number(report.columns[0].brier.miscalibration) == beside.rows[0][2]
 
@@ -153,7 +152,7 @@ def test_groups_of_rare_events(weights):
     p = np.linspace(1e-5, 1.9e-4, 3000)
     groups = {"weights": weights, "groups": {"all": np.arange(3000)}, "by": "g"}
     report = report_of({"p": p}, 0.0 * p, draws=20, measures=("brier", "cutoff_ce"), **groups)
-    cells = grids(report, report.columns[0], tables(report))[2].rows[0]
+    cells = grids(report, report.columns[0])[2].rows[0]
     assert cells[4:6] == ["-0.00010 ± 0.00018", "[-0.00010, +0.00113]"]
     assert (cells[7] == "–") == (weights is not None)
     said = " ".join(document_of(report).text().split())
@@ -164,10 +163,8 @@ def test_groups_of_rare_events(weights):
 def test_differences_of_few_rows_are_not_tested():
     """A mark stands in place of the p-values, and below it what it means; JSON has null."""
     few = report_of({"p": np.full(29, 0.4), "q": np.linspace(0.1, 0.9, 29)}, np.arange(29) % 2)
-    assert [row[-2:] for row in differences(few, tables(few))[0].rows] == [["too few", "too few"]] * 2
-    assert (
-        "Too few: rows that tell as much as fewer than 30 rows" in differences(few, tables(few))[0].notes[0]
-    )
+    assert [row[-2:] for row in differences(few)[0].rows] == [["too few", "too few"]] * 2
+    assert "Too few: rows that tell as much as fewer than 30 rows" in differences(few)[0].notes[0]
     assert data(few)["differences"][0]["p_value"] is None
     enough = report_of({"p": np.full(30, 0.4), "q": np.linspace(0.1, 0.9, 30)}, np.arange(30) % 2)
     assert "too few" not in document_of(enough).text()
@@ -179,11 +176,10 @@ def test_a_note_says_what_paired_tests_take_as_independent():
     forecasts, y = {"p": p, "q": 0.8 * p}, np.repeat(np.arange(200) % 2, 4)
     found = report_of(forecasts, y, times=times, time_words=str, time="t")
     blocks = sorted({d.blocks for d in found.differences})
-    (note,) = differences(found, tables(found))[0].notes
+    (note,) = differences(found)[0].notes
     assert f"alike, {' to '.join(map(str, blocks))} blocks of rows are independent" in note
     assert [d["blocks"] for d in data(found)["differences"]] == [d.blocks for d in found.differences]
-    found = report_of(forecasts, y)
-    (note,) = differences(found, tables(found))[0].notes
+    (note,) = differences(report_of(forecasts, y))[0].notes
     assert "rows independent" in note
     assert "blocks" not in note
 
