@@ -32,9 +32,9 @@ class Feed:
     """Takes lines of CSV in UTF-8 as their bytes come, and updates a monitor.
 
     A line is a forecast with its outcome. With a key it may also be a forecast alone, or the outcome of an earlier
-    line. The monitor's `note` holds the number of bytes taken and the columns, from which a feed of a saved monitor
-    goes on. Where names do not tell the columns, the first lines do, as in `measure`. With a positive word no line is
-    taken before one holds it, since `measure` refuses a file without it.
+    line. The monitor's `note` holds the number of bytes taken and the columns: a saved monitor goes on from there.
+    Where names do not tell the columns, the first lines do, as in `measure`. With a positive word no line is taken
+    before one holds it, since `measure` refuses a file without it.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Feed:
                 "expected one of a watch (another --state)"
             )
         self._note: dict[str, Any] = monitor.note["feed"]
-        # The begin of a line that is not taken yet, and lines that wait for the positive word.
+        # Bytes that are not taken yet, as lines that wait for the positive word; and whether that has been said.
         self._rest, self._waited = b"", False
         if "asked" in self._note:
             before = {option: self._note["asked"].get(option) for option in _OPTIONS}
@@ -91,7 +91,7 @@ class Feed:
             )
 
     def take(self, data: bytes, *, last: bool = False) -> None:
-        """Takes the next bytes, if any; with `last` the rest is a line. A bad line is refused after those before it."""
+        """Takes the next bytes, if any; with `last` the rest is a line. A bad line is refused after those before."""
         lines, self._rest, note = io.BytesIO(self._rest + data).readlines(), b"", self._note
         if lines and not last and not lines[-1].endswith(b"\n"):
             self._rest = lines.pop()

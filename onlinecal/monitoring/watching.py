@@ -64,7 +64,7 @@ def watch(
 def _reading(
     source: Path | None, name: str, feed: Feed, follow: bool
 ) -> Iterator[Callable[[], bytes | None]]:
-    """A function that reads the next bytes: none at the end, None where there are none yet."""
+    """A function that reads the next bytes: b"" at the end, None where more may come."""
     with unpacking(name):
         file: Any = io.FileIO(0, closefd=False) if source is None else opened(source, name)
     if isinstance(file, io.BufferedReader):

@@ -183,7 +183,7 @@ def decision(column: Measured) -> str:
     return said
 
 
-#: what is in the cells below a heading: a number of the row, by its name, or a text that is made of the row
+#: what is below a heading: a number of each row by its name, or a text made of the row
 Cells = dict[str, str | Callable[[Any], str]]
 
 SCORES: Cells = {"mean": "score", "MCB": "miscalibration", "DSC": "discrimination", "UNC": "uncertainty"}
