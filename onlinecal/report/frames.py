@@ -176,18 +176,13 @@ def _missing(curve: Curve, shown: Bools) -> str:
 
 
 def _when(rounds: Ints, mask: Bools) -> str:
-    """Which T a mask holds: ``from T = 300 on``."""
-    where = np.flatnonzero(mask)
-    first, last = f"{rounds[where[0]]:,}", f"{rounds[where[-1]]:,}"
+    """Which T a mask holds."""
+    where = rounds[mask].tolist()
     if len(where) == len(rounds):
         return "at every T"
-    if len(where) == 1:
-        return f"at T = {first}"
-    if where[-1] - where[0] + 1 == len(where):
-        if where[-1] == len(rounds) - 1:
-            return f"from T = {first} on"
-        return f"up to T = {last}" if where[0] == 0 else f"from T = {first} to {last}"
-    return f"at {len(where)} T from {first} to {last}"
+    return (
+        f"at T = {where[0]:,}" if len(where) == 1 else f"at {len(where)} T from {where[0]:,} to {where[-1]:,}"
+    )
 
 
 def _known(column: Column, means: Sequence[Part]) -> list[Part]:

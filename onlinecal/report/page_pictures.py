@@ -226,19 +226,12 @@ def few(study: Study, natures: Sequence[str], measure: str, most: int) -> tuple[
 
 
 def drawing(figure: Figure) -> str:
-    """A figure as SVG, without what a page does not need."""
+    """A figure as SVG, with two digits after the point, and one font."""
+    import matplotlib as mpl
+
     from onlinecal.report.style import written
 
-    svg = written(figure, "svg").decode()
-    for what, small in _SMALLER:
-        svg = re.sub(what, small, svg)
+    with mpl.rc_context({"font.sans-serif": mpl.rcParams["font.sans-serif"][:1]}):
+        svg = written(figure, "svg").decode()
+    svg = re.sub(r"\s*\n\s*", " ", svg[svg.index("<svg") :])
     return re.sub("<[^<>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), svg)
-
-
-#: patterns of SVG text that a page does without, and their replacements
-_SMALLER: tuple[tuple[str, Any], ...] = (
-    (r"(?s)<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|<!--.*?-->", ""),
-    (r"'DejaVu Sans', [^;\"]*sans-serif", "'DejaVu Sans', sans-serif"),
-    (r"\s*\n\s*", " "),
-    ("> <", "><"),
-)

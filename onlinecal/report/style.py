@@ -35,6 +35,7 @@ GREY = "#8C8C8C"
 FORMATS = ("png", "svg", "pdf")
 #: Text stays text in SVG and PDF (fonts of Type 42), and identifiers are the same for the same figure.
 VECTOR: Any = {"svg.hashsalt": "onlinecal", "svg.fonttype": "none", "pdf.fonttype": 42}
+_BARE: Any = {"Date": None, "Creator": None, "Format": None, "Type": None}
 #: in inches: a column and a page of a paper
 WIDTHS = {"column": 3.4, "page": 7.0}
 #: of every picture
@@ -165,7 +166,7 @@ def thinned(x: Floats, y: Floats, pieces: int = 2000) -> tuple[Floats, Floats]:
 def written(fig: Figure, kind: str, dpi: float | None = None) -> bytes:
     """A figure in one of `FORMATS`; without date and random identifiers, the same for the same figure."""
     buffer = io.BytesIO()
-    dated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
+    dated: dict[str, Any] = {"svg": _BARE, "pdf": {"CreationDate": None}}.get(kind, {})
     with mpl.rc_context(VECTOR | {"savefig.facecolor": "auto"}):
         fig.savefig(buffer, format=kind, metadata=dated, dpi=dpi or "figure")
     return buffer.getvalue()

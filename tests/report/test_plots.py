@@ -156,7 +156,7 @@ def test_the_best_known_rates_are_slopes_below_the_curves(study):
         ([[-INF, -INF], [0, 0], [0, INF], [INF, -INF]],
          "0 at T = 200; infinite at T = 400, in 1 of 2 runs; minus infinite at T = 100; infinite both ways, without a "
          "mean, at T = 800"),
-        ([[0, 0], [0, 0], [INF, INF], [INF, 3]], "0 up to T = 200; infinite from T = 400 on, in 1–2 of 2 runs"),
+        ([[0, 0], [0, 0], [INF, INF], [INF, 3]], "0 at 2 T from 100 to 200; infinite at 2 T from 400 to 800, in 1–2 of 2 runs"),
     ],
 )  # fmt: skip
 def test_a_curve_that_cannot_be_drawn_is_named_with_the_reason(totals, said):
@@ -169,9 +169,9 @@ def test_a_curve_that_cannot_be_drawn_is_named_with_the_reason(totals, said):
     ("totals", "said", "marks"),
     [
         ([3, 0, 5, 9], "0 at T = 200", [([200], False)]),
-        ([0, 0, 5, 9], "0 up to T = 200", [([100, 200], False)]),
-        ([3, 4, 0, 0], "0 from T = 400 on", [([400, 800], False)]),
-        ([3, 0, 0, 9], "0 from T = 200 to 400", [([200, 400], False)]),
+        ([0, 0, 5, 9], "0 at 2 T from 100 to 200", [([100, 200], False)]),
+        ([3, 4, 0, 0], "0 at 2 T from 400 to 800", [([400, 800], False)]),
+        ([3, 0, 0, 9], "0 at 2 T from 200 to 400", [([200, 400], False)]),
         ([3, 0, 9, 0], "0 at 2 T from 200 to 800", [([200, 800], False)]),
         ([0, 4, 5, INF], "0 at T = 100; infinite at T = 800", [([800], True), ([100], False)]),
     ],
