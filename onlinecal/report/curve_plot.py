@@ -19,8 +19,8 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import choice, number
 from onlinecal.growth import slope
 from onlinecal.growth.rates import best_known
-from onlinecal.report.facets import Look, facets, lines_of, name_of, need_curves, stacked, wrapped
-from onlinecal.report.frames import by_pair, curves_table, facts, headings, places
+from onlinecal.report.facets import Look, facets, name_of, need_curves, stacked, wrapped
+from onlinecal.report.frames import by_pair, curves_table, facts, panel_of, places
 from onlinecal.report.style import GREY, ink, least_power, log_ticks, look, tick, typeset
 from onlinecal.study.curves import Curve
 
@@ -59,7 +59,7 @@ def plot_curves(curves: Sequence[Curve], *, power: float = 0.0, **look: Unpack[L
         ends = ["total", "lower", "upper"]
         table[ends] = table[ends].div(table["T"] ** power, axis=0)
     return of_curves(
-        table, CURVES, row="nature", column="measure", heading=headings(curves), facts=facts(curves),
+        table, CURVES, row="nature", column="measure", facts=facts(curves),
         labels=("T", "total T·μ" + f" / $T^{{{power:.3g}}}$" * bool(power)), **look,
     )  # fmt: skip
 
@@ -67,13 +67,12 @@ def plot_curves(curves: Sequence[Curve], *, power: float = 0.0, **look: Unpack[L
 def of_curves(table: pd.DataFrame, words: str, *, rate: str = "proven rate", **options: Any) -> Figure:
     """A picture of such a table; `rate` says what dotted lines are, `colours` are by place."""
     colours = options.pop("colours", None)
-    means = table[table["mark"] == "mean"]
-    panels = table.groupby([options["row"], options["column"]])
-    most = int(panels["forecaster"].nunique().max())
+    panel = [options["row"], options["column"]]
+    entries = table[table["mark"].isin(["mean", "absent"])].drop_duplicates([*panel, "forecaster"])
+    most, alone = int(entries.groupby(panel).size().max()), table.groupby(panel).ngroups == 1
     there = {(kind, place < 0) for kind, place in zip(table["mark"], table["place"], strict=True)}
 
     def legend() -> list[Line2D]:
-        many = dict(zip(means["forecaster"], means["place"].astype(int), strict=True)) if most > MANY else {}
         kinds = {
             ("bound", False): ("proven upper bound", {"color": ink()} | BOUND),
             ("bound", True): ("proven lower bound", FORCED),
@@ -81,16 +80,17 @@ def of_curves(table: pd.DataFrame, words: str, *, rate: str = "proven rate", **o
             ("rate", True): (f"{rate}, forced" if ("rate", False) in there else rate, {"color": GREY} | RATE),
             ("known", True): ("best known rates", {"color": GREY, "alpha": 0.4, "linewidth": 0.8}),
         }
-        own = [Line2D([], [], label=label, **how) for kind, (label, how) in kinds.items() if kind in there]
-        return lines_of(many) + own
+        return [Line2D([], [], label=label, **how) for kind, (label, how) in kinds.items() if kind in there]
 
-    # A legend takes a line for two names, or for each that is wide. A single panel has the bounds in it.
-    names, alone = means["forecaster"].str.len() + means["label"].str.len(), len(panels) == 1
-    each = 2 if len(names) and names.max() <= 30 and not alone else 1
-    deep = 0.0 if most > MANY else 0.15 * -(-most // each) * (2 if alone else 1)
+    # A legend takes a line for two names, or some for each that is wide. A single panel has the bounds in it.
+    letters = entries["forecaster"].str.len() + entries["label"].str.len()
+    each = 2 if letters.max() <= 30 and not alone else 1
+    lines = np.ceil(letters / 40).groupby([entries[name] for name in panel]).sum().max() / each
+    deep = 0.0 if most > MANY else 0.15 * lines * (2 if alone else 1)
     return facets(
         table, lambda axis, part: draw_curves(axis, part, colours, each if most <= MANY else 0), words,
-        legend=legend, panel=(4.2 if alone else 3.3, 2.5 + deep), share=False if table["negative"].any() else "row",
+        names="forecaster" if most > MANY else "", legend=legend,
+        panel=(4.2 if alone else 3.3, 2.5 + deep), share=False if table["negative"].any() else "row",
         **options,
     )  # fmt: skip
 
@@ -179,14 +179,13 @@ def runs_table(curves: Sequence[Curve], *, scale: Literal["log", "linear"] = "lo
     """
     choice("runs", "scale", scale, ("log", "linear"))
     styles, parts = places(need_curves("runs", curves)), list[Mapping[str, Any]]()
-    for (nature, measure), mine in by_pair(curves).items():
+    for mine in by_pair(curves):
         finite = np.concatenate([curve.totals[np.isfinite(curve.totals)] for curve in mine])
         own = "log" if scale == "log" and (finite >= 0).all() and (finite > 0).any() else "linear"
         for c in mine:
             (steps, runs), line = c.totals.shape, not c.fresh and len(c.rounds) > 1
-            each = {
-                "nature": nature, "measure": measure, "forecaster": c.forecaster, "place": styles[c.forecaster],
-                "scale": own, "runs": runs,
+            each = panel_of(c) | {
+                "forecaster": c.forecaster, "place": styles[c.forecaster], "scale": own, "runs": runs,
             }  # fmt: skip
             run = np.repeat(np.arange(runs), steps)
             for kind, at, values, which in (
@@ -222,8 +221,8 @@ def plot_runs(
     table = runs_table(curves, scale=scale)
     return facets(
         table, lambda axis, part: _draw_runs(axis, part, scale), RUNS, row="nature", column="measure",
-        heading=headings(curves), facts=facts(curves), labels=("T", "total T·μ"),
-        legend=lambda: lines_of(places(curves)), share="row" if table["scale"].nunique() == 1 else False, **look,
+        facts=facts(curves), labels=("T", "total T·μ"),
+        names="forecaster", share="row" if table["scale"].nunique() == 1 else False, **look,
     )  # fmt: skip
 
 
@@ -282,8 +281,8 @@ def slopes_table(curves: Sequence[Curve]) -> pd.DataFrame:
     if not usable:
         raise InvalidParameter("no curve with two T or more; expected several horizons or checkpoints")
     styles, parts = places(curves), list[dict[str, Any]]()
-    for (nature, measure), mine in by_pair(usable).items():
-        frame = {"nature": nature, "measure": measure}
+    for mine in by_pair(usable):
+        frame = panel_of(mine[0])
         tuned = [curve.rounds for curve in mine if curve.fresh and curve.open is None]
         t = np.unique(np.concatenate(tuned)).astype(np.float64) if tuned else np.zeros(0)
         for k, rate in enumerate(best_known(mine[0].column) if len(t) > 1 else ()):
@@ -321,9 +320,9 @@ def plot_slopes(curves: Sequence[Curve], **look: Unpack[Look]) -> Figure:
         See `Look`.
     """
     return facets(
-        slopes_table(curves), _draw_slopes, SLOPES, row="nature", column="measure", heading=headings(curves),
+        slopes_table(curves), _draw_slopes, SLOPES, row="nature", column="measure",
         facts=facts(curves), labels=("T", "local slope"),
-        legend=lambda: lines_of(places(curves), linestyle="-"), **look,
+        names="forecaster", style={"linestyle": "-"}, **look,
     )  # fmt: skip
 
 

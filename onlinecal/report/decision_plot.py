@@ -16,7 +16,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice, number
 from onlinecal.logs.regression import isotonic
 from onlinecal.logs.thresholds import worst_threshold
-from onlinecal.report.facets import Look, facets, lines_of, stacked
+from onlinecal.report.facets import Look, facets, stacked
 from onlinecal.report.gammas import Gammas, gammas_of, of_gammas, spans, table_of
 from onlinecal.report.style import GREY, look, thinned, ticks
 
@@ -277,12 +277,12 @@ def plot_murphy(
     'threshold t'
     """
     table = murphy_table(p, y, difference=difference, band=band)
-    names = dict(zip(table["forecaster"], table["place"], strict=True))
+    names = table["forecaster"].unique()
     return facets(
-        table, _draw_murphy, DIFFERENCE if difference else MURPHY, heading=lambda *_: "", panel=(3.8, 3.0),
+        table, _draw_murphy, DIFFERENCE if difference else MURPHY, panel=(3.8, 3.0),
         labels=("threshold t", "difference of elementary scores" if difference else "mean elementary score"),
-        facts=f"{next(iter(names))} · band of {band:.0%}" if difference else "",
-        legend=lambda: lines_of(names) if len(names) > 1 else [], **look,
+        facts=f"{names[0]} · band of {band:.0%}" if difference else "",
+        names="forecaster" if len(names) > 1 else "", **look,
     )  # fmt: skip
 
 

@@ -55,8 +55,9 @@ def facets(
     row: str = "",
     column: str = "",
     labels: tuple[str, str] = ("", ""),
-    heading: Callable[[Any, Any], str] = lambda _, column: f"{column}",
     facts: str = "",
+    names: str = "",
+    style: dict[str, Any] | None = None,
     legend: Callable[[], Sequence[Line2D]] = tuple,
     panel: tuple[float, float] = (3.3, 2.5),
     share: Any = "row",
@@ -67,8 +68,10 @@ def facets(
 ) -> Figure:
     """A panel for each value of the columns `row` and `column` of a table, drawn by `draw(axes, part)`.
 
+    It is headed by the column "heading" of its part, or else by the value of `column`.
     `words` are its caption, and the label of the figure. `facts` stand in the title line. `panel` is in inches, `bar`
-    is the text of a bar of colours. `legend` makes lines on the page of the figure. With axes below each panel, of
+    is the text of a bar of colours. The legend has a line for each of the column `names`, by its "place", with these
+    options of matplotlib, and what `legend` makes on the page of the figure. With axes below each panel, of
     `lower` of its height, it is `draw(axes, part, below)`.
     """
     rows, columns = ([*table[name].unique()] if name else [""] for name in (row, column))
@@ -88,7 +91,7 @@ def facets(
                     f"ax for {len(parts)} panels; expected a picture of one panel, or no ax"
                 )
             below = [ax.inset_axes((0.0, -0.08 - lower, 1.0, lower), sharex=ax)] if lower else []
-            _panel([ax, *below], *next(iter(parts.items())), draw, labels, heading, 3.3)
+            _panel([ax, *below], *next(iter(parts.items())), draw, labels, 3.3)
             return ax.get_figure(root=True) or Picture()
         asked = given.get("columns")
         across = min(len(columns), most if asked is None else integer("plot", "columns", asked, 1))
@@ -117,11 +120,12 @@ def facets(
                 panel_axes[1].sharex(panel_axes[0])
             key = rows[line // lines], columns[at]
             own = labels[0], "" if place and share == "row" else labels[1]
-            _panel(panel_axes, key, parts[key], draw, own, heading, wide / across)
+            _panel(panel_axes, key, parts[key], draw, own, wide / across)
         image = next((image for axis in fig.axes for image in axis.images), None)
         if bar and image is not None:
             fig.colorbar(image, ax=fig.axes, shrink=min(0.8, 2.5 / high), aspect=15).set_label(bar)
-        _legend(fig, legend(), literal(wrapped(" · ".join(filter(None, (title, facts))), LARGE * wide)))
+        handles = [*_lines_of(table, names, style or {}), *legend()]
+        _legend(fig, handles, literal(wrapped(" · ".join(filter(None, (title, facts))), LARGE * wide)))
         for above in fig.legends:
             fig.set_figheight(fig.get_figheight() + above.get_window_extent().height / fig.dpi)
         if said:
@@ -136,12 +140,12 @@ def _panel(
     part: pd.DataFrame,
     draw: Any,
     labels: tuple[str, str],
-    heading: Any,
     wide: float,
 ) -> None:
     axis, *below = axes
     axis.set(xlabel=labels[0], ylabel=labels[1])
-    axis.set_title(literal(wrapped(heading(*key), LARGE * (wide - 0.5))))
+    heading = part["heading"].iloc[0] if "heading" in part and len(part) else str(key[1])
+    axis.set_title(literal(wrapped(heading, LARGE * (wide - 0.5))))
     axis.tick_params(labelbottom=not below)
     why = "not played" if part.empty else "Γ is not kept" if "missing" in set(part.get("mark", ())) else ""
     if not why:
@@ -181,10 +185,15 @@ def _legend(fig: Figure, handles: Sequence[Line2D], title: str) -> None:
         legend.remove()
 
 
-def lines_of(places: Mapping[str, int], **more: Any) -> list[Line2D]:
-    """Lines of a legend: name → place in the study, with other options of matplotlib."""
-    ordered = sorted(places.items(), key=lambda item: item[1])
-    return [Line2D([], [], label=name_of(name), **(look(place) | more)) for name, place in ordered]
+def _lines_of(table: pd.DataFrame, names: str, line: dict[str, Any]) -> list[Line2D]:
+    """A line for each name in this column, in the order of their places."""
+    if not names:
+        return []
+    found = table.loc[table[names].ne(""), [names, "place"]].drop_duplicates().sort_values("place")
+    return [
+        Line2D([], [], label=name_of(name), **(look(int(place)) | line))
+        for name, place in found.itertuples(index=False)
+    ]
 
 
 def name_of(name: str) -> str:

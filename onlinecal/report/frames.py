@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,12 +34,12 @@ EMPTY: Part = {
 }
 
 
-def by_pair(curves: Sequence[Any]) -> dict[tuple[str, str], list[Any]]:
-    """(nature, measure) → its curves."""
-    found: dict[tuple[str, str], list[Any]] = {}
+def by_pair(curves: Sequence[Curve]) -> Iterable[list[Curve]]:
+    """The curves of each nature and measure."""
+    found: dict[tuple[str, str], list[Curve]] = {}
     for curve in curves:
         found.setdefault((curve.nature, curve.measure), []).append(curve)
-    return found
+    return found.values()
 
 
 def facts(curves: Sequence[Curve]) -> str:
@@ -62,10 +62,10 @@ def symbol(column: Column) -> str:
     return MEASURES[column.name].symbol.partition(",")[0].removesuffix("_p") if plain else column.name
 
 
-def headings(curves: Sequence[Curve]) -> Callable[[str, str], str]:
-    """The heading of a panel, by nature and measure."""
-    symbols = {curve.measure: symbol(curve.column) for curve in curves}
-    return lambda nature, measure: f"{symbols[measure]} against {nature}"
+def panel_of(curve: Curve) -> Part:
+    """The nature and the measure of the panel of a curve, and its heading."""
+    heading = f"{symbol(curve.column)} against {curve.nature}"
+    return {"nature": curve.nature, "measure": curve.measure, "heading": heading}
 
 
 def curves_table(curves: Sequence[Curve]) -> pd.DataFrame:
@@ -79,9 +79,9 @@ def curves_table(curves: Sequence[Curve]) -> pd.DataFrame:
 def curve_parts(curves: Sequence[Curve], *, exponents: bool = True, known: bool = True) -> list[Part]:
     """The parts of that table, with exponents and best known rates or without."""
     styles, parts = places(curves), list[Part]()
-    for (nature, measure), mine in by_pair(curves).items():
+    for mine in by_pair(curves):
         negative = any(((c.mean < 0) & np.isfinite(c.mean)).any() for c in mine)
-        here = [
+        here: list[Part] = [
             {"forecaster": c.forecaster, "place": styles[c.forecaster]} | part
             for c in mine
             for part in _curve(c, exponents, negative=negative)
@@ -90,12 +90,7 @@ def curve_parts(curves: Sequence[Curve], *, exponents: bool = True, known: bool 
         if known and not negative:
             tuned = {c.forecaster for c in mine if c.fresh and c.open is None}
             here += _known(mine[0].column, [part for part in means if part["forecaster"] in tuned])
-        frame = EMPTY | {
-            "nature": nature,
-            "measure": measure,
-            "symbol": symbol(mine[0].column),
-            "negative": negative,
-        }
+        frame = EMPTY | panel_of(mine[0]) | {"negative": negative}
         seen = set()
         for part in here:
             # A rate that a nature forces is drawn once, for all of its forecasters.

@@ -54,25 +54,22 @@ def _gamma(where: str, one: Any, y: ArrayLike | None) -> JointDistribution:
 def table_of(
     several: Mapping[Any, Any], make: Callable[[Any, Any], tuple[str, Iterable[Part]]]
 ) -> pd.DataFrame:
-    """What `make` finds of each label and Γ, a heading and parts of a table; "missing" where Γ is not kept."""
+    """What `make` finds of each label and Γ, the end of a heading and parts; "missing" where Γ is not kept."""
     parts: list[Part] = []
     for label, gamma in several.items():
-        heading, found = ("", [{"mark": "missing"}]) if gamma is None else make(label, gamma)
+        text, found = ("", [{"mark": "missing"}]) if gamma is None else make(label, gamma)
         who, whom = label if isinstance(label, tuple) else ("", label)
+        heading = "\n".join(filter(None, (who, f"against {whom}" if who else str(whom), text)))
         parts += [{"forecaster": who, "label": str(whom), "heading": heading, **part} for part in found]
     return stacked(parts)
 
 
 def of_gammas(table: pd.DataFrame, draw: Callable[..., None], words: str, **options: Any) -> Figure:
     """A panel for each label of such a table; labels that are pairs make a grid, forecasters down."""
-    found = table.drop_duplicates(["forecaster", "label"]).set_index(["forecaster", "label"])["heading"]
-
-    def heading(who: str, whom: str) -> str:
-        return "\n".join(filter(None, (who, f"against {whom}" if who else whom, found.get((who, whom), ""))))
-
-    grid = {"most": 6, "panel": (2.5, 2.9)} if table["forecaster"].any() else {}
-    told: dict[str, Any] = {"row": "forecaster", "column": "label", "heading": heading, "share": False} | options | grid
-    return facets(table, draw, words, **told)
+    options = {"row": "forecaster", "column": "label", "share": False} | options
+    if table["forecaster"].any():
+        options |= {"most": 6, "panel": (2.5, 2.9)}
+    return facets(table, draw, words, **options)
 
 
 def spans(*values: Floats) -> list[tuple[float, float]]:

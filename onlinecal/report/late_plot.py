@@ -123,7 +123,7 @@ def _anchored(parts: Sequence[Part], shapes: Sequence[Shape], rate: KnownRate | 
         constant = min(constant, float(mean["total"][first]) / float(values[times == mean["T"][first]][0]))
     return [
         EMPTY | {
-            "nature": means[0]["nature"], "measure": means[0]["measure"], "symbol": means[0]["symbol"],
+            "nature": means[0]["nature"], "measure": means[0]["measure"],
             "negative": False, "mark": "rate", "forecaster": "", "place": place, "part": len(parts) + i, "T": times,
             "total": constant * values, "label": "" if i else literal(label),
         }
@@ -146,14 +146,13 @@ def plot_delays(study: Study, measures: str | Sequence[str] | None = None, **loo
         See `Look`.
     """
     table, across, cells = delays_table(study, measures), _is_across(study), study.cells
-    heads = dict(zip(zip(table["row"], table["column"], strict=True), table["heading"], strict=True))
     times = sorted({cell.horizon for cell in cells})
     span = f"T = {times[0]:,}" + f" … {times[-1]:,}" * (len(times) > 1)
     open = max(map(open_at_the_end, cells))
     # Forecasters are told apart; schedules have an order, and so have their colours, seen on light and on dark pages.
     several = np.linspace(0.3, 0.88, max(int(table["place"].max()) + 1, 2))
     return of_curves(
-        table, DELAYS, row="row", column="column", heading=lambda row, column: heads[row, column],
+        table, DELAYS, row="row", column="column",
         facts=f"{counted(runs_of(cells))} · {span} · up to {open:,} questions open at the end",
         labels=("1 + questions open at the end" if across else "T", "total T·μ"), rate="b·R(T/b)",
         colours=None if across else [to_hex(colormaps["viridis"](x)) for x in several], **look,

@@ -184,13 +184,15 @@ def plot_people(study: Study, **look: Unpack[Look]) -> Figure:
     schedule = schedules.pop() if len(schedules) == 1 else ""
     unseen = max(len(row.makers) - len(row.seen) for row in drawn)
 
-    def heading(i: Any, panel: str) -> str:
-        row = drawn[int(i)]
-        return {
-            "growth": f"{row.forecaster} against {row.schedule[0] if schedule else row.nature}",
-            "bound": f"at T = {row.horizon:,}",
-            "shares": number_of(len(row.seen), "decision maker"),
-        }[panel]
+    heads = {
+        (i, panel): heading
+        for i, row in enumerate(drawn)
+        for panel, heading in (
+            ("growth", f"{row.forecaster} against {row.schedule[0] if schedule else row.nature}"),
+            ("bound", f"at T = {row.horizon:,}"), ("shares", number_of(len(row.seen), "decision maker")),
+        )
+    }  # fmt: skip
+    table["heading"] = [*map(heads.get, zip(table["row"], table["panel"], strict=True))]
 
     def draw(axis: Any, part: pd.DataFrame) -> None:
         panel, row = part["panel"].iloc[0], drawn[int(part["row"].iloc[0])]
@@ -208,7 +210,7 @@ def plot_people(study: Study, **look: Unpack[Look]) -> Figure:
         *[f"up to {unseen} without a known outcome are not drawn"] * bool(unseen),
     ]  # fmt: skip
     return facets(
-        table, draw, PEOPLE, row="row", column="panel", heading=heading, share=False, panel=(3.3, 2.9),
+        table, draw, PEOPLE, row="row", column="panel", share=False, panel=(3.3, 2.9),
         facts=" · ".join(filter(None, facts)), **look,
     )  # fmt: skip
 

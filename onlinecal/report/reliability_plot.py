@@ -20,7 +20,7 @@ from onlinecal.logs.regression import decomposition, recalibration, smoothed
 from onlinecal.logs.resampling import Resample
 from onlinecal.measures.binned import bins_witness
 from onlinecal.measures.smooth_ece import smooth_ece
-from onlinecal.report.facets import Look, lines_of
+from onlinecal.report.facets import Look
 from onlinecal.report.gammas import MOST, Gammas, gammas_of, of_gammas, spans, table_of
 from onlinecal.report.style import GREY, look, ticks
 
@@ -121,24 +121,13 @@ def expected(counts: Floats, predictions: Floats, level: float) -> tuple[Floats,
 
     Binomial quantiles; the sum of different predictions has lighter tails but near its mean (Hoeffding 1956, Thm 5).
     """
-    from scipy.special import bdtrik, betainc
+    from scipy.stats import binom
 
     tail = (1.0 - level) / 2
     mean = counts * predictions
     inside = (predictions > 0.0) & (predictions < 1.0)
-    n, v = counts, np.where(inside, predictions, 0.5)
-
-    def quantile(share: float) -> Floats:
-        """The least number of ones up to which the binomial law has this share."""
-        guess = np.ceil(np.clip(np.nan_to_num(bdtrik(share, n, v)), 0.0, n))
-        # The real number that solves the equation may be rounded past a whole one.
-        fewer = np.maximum(guess - 1.0, 0.0)
-        return np.asarray(
-            np.where((guess > 0.0) & (betainc(n - fewer, fewer + 1.0, 1.0 - v) >= share), fewer, guess)
-        )
-
-    lower = np.minimum(quantile(tail), np.floor(mean))
-    upper = np.maximum(quantile(1.0 - tail), np.ceil(mean))
+    law = binom(counts, np.where(inside, predictions, 0.5))
+    lower, upper = np.minimum(law.ppf(tail), np.floor(mean)), np.maximum(law.ppf(1.0 - tail), np.ceil(mean))
     lower, upper = np.where(inside, lower, mean), np.where(inside, upper, mean)
     return lower / counts, upper / counts
 
@@ -266,9 +255,9 @@ def plot_reliability(
         "labels": ("", "mean outcome"), "panel": (3.3, 3.9), "facts": " · ".join(facts), "lower": 0.25,
     }  # fmt: skip
     if together:
-        names = dict(zip(drawn["label"] + ": " + drawn["heading"], drawn["place"].astype(int), strict=True))
-        table = table[table["mark"] != "missing"].assign(label="", heading="")
-        options["legend"] = lambda: lines_of(names)
+        names = table["heading"].str.replace("\n", ": ")
+        table = table.assign(who=names, label="", heading="")[table["mark"] != "missing"]
+        options["names"] = "who"
     return of_gammas(table, draw, RELIABILITY[kind], **options | look)
 
 

@@ -17,7 +17,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import counted, fixed
 from onlinecal.growth.rates import known_rates
 from onlinecal.growth.words import literal
-from onlinecal.report.facets import Look, facets, lines_of, need_study, stacked
+from onlinecal.report.facets import Look, facets, need_study, stacked
 from onlinecal.report.frames import facts, symbol
 from onlinecal.report.style import GREY, contrast, ink, least_power, log_ticks, look, tick, ticks
 from onlinecal.study.compare import Contest, fronts, last_cells
@@ -60,20 +60,22 @@ def plot_exponents(study: Study, measures: str | Sequence[str] | None = None, **
         See `Look`.
     """
     table = exponents_table(study, measures)
+    heads = {}
+    for measure in table["measure"].unique():
+        column = study.columns[measure]
+        rates = known_rates(column)
+        heads[measure] = symbol(column) + f", best known {rates}" * bool(rates)
+    table["heading"] = table["measure"].map(heads)
     who, whom = study.forecasters, study.natures
 
     def draw(axis: Any, part: pd.DataFrame) -> None:
         draw_exponents(axis, part, who, whom)
 
-    def heading(_: Any, measure: str) -> str:
-        rates = known_rates(study.columns[measure])
-        return symbol(study.columns[measure]) + f", best known {rates}" * bool(rates)
-
     # A cell has room for its number at the width of a page. Tables stand below each other where there are many natures.
-    wide = 1.6 + max(0.86 * len(whom), 1.6)
+    wide = 0.7 + 0.05 * min(26, max(map(len, who))) + max(0.86 * len(whom), 1.6)
     high = 0.7 + 0.28 * len(who) + max(len(name) for name in whom) * 0.045
     return facets(
-        table, draw, EXPONENTS, column="measure", heading=heading, facts=facts(study.curves(table["measure"].unique())),
+        table, draw, EXPONENTS, column="measure", facts=facts(study.curves([*heads])),
         panel=(wide, high), share=False, most=max(1, int(9.0 / wide)), bar="mean growth exponent", **look,
     )  # fmt: skip
 
@@ -172,7 +174,7 @@ def plot_pareto(study: Study, measures: Sequence[str] | None = None, **look: Unp
     return facets(
         table, draw, PARETO, column="nature", labels=(labels[0], labels[1]), share=False,
         facts=f"{counted({*table['runs']})} · T = {' or '.join(f'{t:,}' for t in times)}",
-        legend=lambda: lines_of(dict(zip(table["forecaster"], table["place"], strict=True)), linestyle="none"), **look,
+        names="forecaster", style={"linestyle": "none"}, **look,
     )  # fmt: skip
 
 
@@ -240,8 +242,9 @@ def tasks_table(study: Study) -> pd.DataFrame:
                 mean, half = summary(totals[column.name][-1])
                 wide = half if np.isfinite(half) else 0.0  # of a single run it is infinite
                 own = {
-                    "nature": nature, "kind": kind, "horizon": last[name].horizon, "forecaster": name,
-                    "place": study.places[name], "task": task, "line": line, "mark": "regret", "total": np.nan,
+                    "nature": nature, "kind": kind, "heading": f"{kind.replace('_', ' ')} against {nature}",
+                    "horizon": last[name].horizon, "forecaster": name, "place": study.places[name], "task": task,
+                    "line": line, "mark": "regret", "total": np.nan,
                 }  # fmt: skip
                 if np.isfinite(mean):
                     # A swap regret is never negative, nor is what it is expected to be.
@@ -277,22 +280,17 @@ def plot_tasks(study: Study, **look: Unpack[Look]) -> Figure:
     tasks = list(dict.fromkeys(table["task"]))
     last = dict(zip(table["nature"], table["horizon"].astype(int), strict=True))
     runs = runs_of(c for c in study.cells if c.horizon == last[c.nature])
-    places, bound = (
-        dict(zip(table["forecaster"], table["place"], strict=True)),
-        (table["mark"] == "bound").any(),
-    )
 
     def draw(axis: Any, part: pd.DataFrame) -> None:
         draw_tasks(axis, part, tasks)
 
     return facets(
         table, draw, TASKS, row="nature", column="kind", share=False, labels=("total regret", ""),
-        heading=lambda nature, kind: f"{kind.replace('_', ' ')} against {nature}",
         facts=f"{counted(runs)} · T = {' or '.join(f'{t:,}' for t in sorted({*last.values()}))}",
-        legend=lambda: lines_of(places, linestyle="none") + [
+        names="forecaster", style={"linestyle": "none"}, legend=lambda: [
             Line2D([], [], color=ink(), marker="|", markersize=8, linestyle="none", label="CDL")
-        ] * bool(bound),
-        panel=(3.3, 0.9 + max(0.9, 0.16 * len(tasks) * max(2, len(places)))), **look,
+        ] * bool((table["mark"] == "bound").any()),
+        panel=(3.3, 0.9 + max(0.9, 0.16 * len(tasks) * max(2, table["forecaster"].nunique()))), **look,
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.validation import choice, is_number
 from onlinecal.core.words import counted
 from onlinecal.growth.words import literal
-from onlinecal.report.facets import Look, facets, lines_of, need_study, stacked
+from onlinecal.report.facets import Look, facets, need_study, stacked
 from onlinecal.report.style import log_ticks, look, tick, ticks
 from onlinecal.study.curves import Study, columns_of, summary
 from onlinecal.study.played import Played
@@ -210,13 +210,11 @@ def plot_sweep(
         See `Look`.
     """
     table = sweep_table(study, measures, against, bars=bars)
-    heads = dict(zip(table["panel"], table["heading"], strict=True))
-    places = dict(zip(table["measure"], table["place"].astype(int), strict=True))
     without = table.attrs["without"]
     facts = f"{counted({int(n) for n in table['runs']})} · {_MIDDLE[bars]}"
     return facets(
-        table, _draw_sweep, SWEEP, column="panel", heading=lambda _, panel: heads[panel], share=False,
-        labels=(literal(against), "value μ"), legend=lambda: lines_of(places),
+        table, _draw_sweep, SWEEP, column="panel", share=False,
+        labels=(literal(against), "value μ"), names="measure",
         facts=facts + f" · without {against}: {', '.join(without)}" * bool(without), **look,
     )  # fmt: skip
 

@@ -131,7 +131,7 @@ def plot_trajectory(
     ]  # fmt: skip
     across = "forecasts" if window is None else f"last forecast of {window:,}"
     return facets(
-        table, _draw_trajectory, TOTAL if measure is None else MEASURE, heading=lambda *_: "", panel=(3.8, 2.6),
+        table, _draw_trajectory, TOTAL if measure is None else MEASURE, panel=(3.8, 2.6),
         labels=(across, table["name"].iloc[0]), facts=" · ".join(filter(None, facts)), **look,
     )  # fmt: skip
 

@@ -77,7 +77,7 @@ def plot_world(
         return dots + [Line2D([], [], color=colour, label=name) for name, colour in means.items()]
 
     return facets(
-        table, _draw_world, WORLD, row="panel", heading=lambda *_: "", labels=("clock of the world", ""),
+        table, _draw_world, WORLD, row="panel", labels=("clock of the world", ""),
         facts=f"{number:,} questions", legend=legend, panel=(6.5, 1.9), share="col", **look,
     )  # fmt: skip
 

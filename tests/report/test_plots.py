@@ -156,7 +156,8 @@ def test_the_best_known_rates_are_slopes_below_the_curves(study):
         ([[-INF, -INF], [0, 0], [0, INF], [INF, -INF]],
          "0 at T = 200; infinite at T = 400, in 1 of 2 runs; minus infinite at T = 100; infinite both ways, without a "
          "mean, at T = 800"),
-        ([[0, 0], [0, 0], [INF, INF], [INF, 3]], "0 at 2 T from 100 to 200; infinite at 2 T from 400 to 800, in 1–2 of 2 runs"),
+        ([[0, 0], [0, 0], [INF, INF], [INF, 3]],
+         "0 at 2 T from 100 to 200; infinite at 2 T from 400 to 800, in 1–2 of 2 runs"),
     ],
 )  # fmt: skip
 def test_a_curve_that_cannot_be_drawn_is_named_with_the_reason(totals, said):
