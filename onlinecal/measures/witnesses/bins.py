@@ -47,32 +47,25 @@ class Bins(Witness):
         return {name: {"bins": self.bins, "strategy": self.strategy}}
 
     def bound(self, gamma: JointDistribution) -> float:
-        m = integer("Bins", "bins", self.bins, 1, 2**53)
-        numbers, starts, k = np.asarray(self.numbers), np.asarray(self.starts), gamma.levels
-        ascending = all(
-            x.dtype.kind in "iu" and x.ndim == 1 and (np.diff(x) > 0).all() for x in (numbers, starts)
-        )
-        if not (ascending and len(starts) == len(numbers) > 0 and starts[0] == 0 and starts[-1] < k):
-            raise InvalidData(
-                f"Bins: starts do not divide {k} levels; expected 0, then ascending ones, one for a number"
-            )
-        if not (numbers[0] >= 0 and numbers[-1] < m):
-            raise InvalidData(
-                f"Bins: numbers are not those of bins; expected ascending ones from 0 to {m - 1}"
-            )
-        v, group = gamma.predictions, np.repeat(np.arange(len(starts)), np.diff(starts, append=k))
+        m, k = integer("Bins", "bins", self.bins, 1, 2**53), gamma.levels
+        starts = vector("Bins.starts", self.starts)
+        sizes = np.diff(starts, append=k)
+        if not (len(starts) and starts[0] == 0 and (sizes >= 1).all() and (sizes % 1 == 0).all()):
+            raise InvalidData(f"Bins: starts do not divide {k} levels; expected 0, then ascending ones")
+        number = np.repeat(vector("Bins.numbers", self.numbers, len(starts)), sizes.astype(np.int64))
         by_width = self.strategy == "width"
-        outside = (_outside_width if by_width else _outside_mass)(gamma, numbers[group], m)
+        outside = _outside(gamma, number, m, by_width)
         if outside.any():
             i = int(np.argmax(outside))
+            v = float(gamma.predictions[i])
             raise InvalidData(
-                f"Bins: level {float(v[i])!r} is not in bin {numbers[group[i]]} of {m}; "
-                "expected the bins of the measure"
+                f"Bins: level {v!r} is not in bin {number[i]:g} of {m}; expected those of the measure"
             )
-        error = fsum(np.abs(grouped(gamma.residuals, group, len(starts))))
+        _, first, group = np.unique(number, return_index=True, return_inverse=True)
+        error = fsum(np.abs(grouped(gamma.residuals, group, len(first))))
         if self.measure == "binned_ece":
             return error
-        widths = v[np.append(starts[1:], k) - 1] - v[starts]
+        widths = gamma.predictions[np.append(first[1:], k) - 1] - gamma.predictions[first]
         return error + (1.0 / m if by_width else fsum(gamma.mass * widths[group]))
 
     def __str__(self) -> str:
@@ -80,19 +73,17 @@ class Bins(Witness):
         return f"{self.bins} bins {kind}, {len(self.numbers)} of which hold levels, and the residual in each of them"
 
 
-def _outside_width(gamma: JointDistribution, number: Ints, m: int) -> NDArray[np.bool_]:
-    v = gamma.predictions
-    return ~((v >= number / m) & ((v < (number + 1) / m) | (number == m - 1)))
-
-
-def _outside_mass(gamma: JointDistribution, number: Ints, m: int) -> NDArray[np.bool_]:
-    n, every = gamma.counts, gamma.weight
-    middle = (2.0 * (running(n) - n) + n) * m
-    # Whole numbers are compared exactly; other masses have been rounded.
-    exact = bool((n == np.rint(n)).all()) and 2.0 * every * m < 2.0**53
-    room = 0.0 if exact else 1e-12 * 2.0 * every * m
-    low, high = 2.0 * every * number, 2.0 * every * (number + 1.0)
-    return ~((middle >= low - room) & ((middle < high + room) | (number == m - 1)))
+def _outside(gamma: JointDistribution, number: Floats, m: int, by_width: bool) -> NDArray[np.bool_]:
+    """Which levels lie in another bin; the last one holds its upper edge."""
+    if by_width:
+        place, low, high, room = gamma.predictions, number / m, (number + 1.0) / m, 0.0
+    else:
+        n, every = gamma.counts, 2.0 * gamma.weight
+        place, low, high = (2.0 * (running(n) - n) + n) * m, every * number, every * (number + 1.0)
+        # Whole numbers are compared exactly; other masses have been rounded.
+        room = 0.0 if (n == np.rint(n)).all() and every * m < 2.0**53 else 1e-12 * every * m
+    inside = (place >= low - room) & ((place < high + room) | (number == m - 1))
+    return ~inside | (number < 0) | (number >= m) | (number % 1 != 0)
 
 
 @dataclass(frozen=True)

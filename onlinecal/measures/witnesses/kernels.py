@@ -114,7 +114,7 @@ def _along(v: Floats, c: Floats, scale: float) -> Floats:
 
 
 def _on_mesh(v: Floats, c: Floats, scale: float) -> Floats:
-    """Coordinates for the Gaussian kernel, one a point of a mesh with a spacing of at most a sixth of the scale."""
+    """Coordinates for the Gaussian kernel, one a point of a mesh: at least six points to a scale."""
     # exp(−(u − v)²/s²) is ∫ φ_u φ_v with φ_u(t) = (2/(s sqrt π))^½ exp(−2 (t − u)²/s²). A sum over the mesh errs by
     # 2 exp(−6²π²/4) < 1e-38 of that. The spacing is a power of two: places in it lose no digit.
     spacing = 2.0 ** math.floor(math.log2(scale / 6.0))
