@@ -15,8 +15,6 @@ from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 #: whether `NUMBA_DISABLE_JIT` says that nothing is compiled
 _OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 
@@ -135,11 +133,3 @@ def _forget_others(folder: str) -> None:
         for file in Path(folder).glob(f"*{_MARK}*.nb?"):
             if STATE not in file.name:
                 file.unlink(missing_ok=True)
-
-
-@part_of_kernel
-def index(i: Any) -> Any:
-    """The same index, not negative to the compiled code. Indices that count from the end take three more
-    instructions.
-    """
-    return np.uint64(i)

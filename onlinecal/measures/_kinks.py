@@ -38,97 +38,44 @@ def upper_hull(t, y):
 
 
 @kernel
-def rising(t, first, n, q, out):
-    """Add Σ_l n_l (q_l − t_c)_+, over the l with first[l] ≤ c, to out[c]; t ascends."""
-    _lines(t, first, n, q, out, 1)
-
-
-@kernel
-def falling(t, last, n, q, out):
-    """Add Σ_l n_l (t_c − q_l)_+ over the l with last[l] ≥ c to out[c]: `rising` in a mirror."""
-    _lines(t, last, n, q, out, -1)
-
-
-@kernel
-def _lines(t, end, n, q, out, way):
-    """Add lines n (q − t) from where they begin to where t reaches q, in the direction `way`, 1 or −1."""
-    # Where `end` is empty, each begins at its own point. The joint slope is a sum of whole numbers where n are counts,
-    # so that no large sums cancel.
-    # Point c of the way is `start + way·c`, and there `way` times what is there: the same digits in a mirror.
-    size, levels = t.shape[0], n.shape[0]
-    start, s = 0 if way > 0 else size - 1, np.empty(size)
-    for c in range(size):
-        s[c] = way * t[start + way * c]
-    # Lines that each begin at a point of their own need no memory for it. Their ends need some.
-    own, room = len(end) < levels, 0
-    for i in range(levels):
-        if not own or s[i] < way * q[i if way > 0 else levels - 1 - i] <= s[size - 1]:
-            room = size
-    jump, slope = np.zeros(room), np.zeros(room)
-    for i in range(levels):
-        at = i if way > 0 else levels - 1 - i
-        a, goal, count = (i if own else way * (end[at] - start)), way * q[at], n[at]
-        if a >= size or not goal > s[a]:
+def rising(t, first, n, q):
+    """Σ_l n_l (q_l − t_c)_+, over the l with first[l] ≤ c, for each c; t ascends."""
+    # The joint slope is a sum of whole numbers where n are counts, so that no large sums cancel.
+    size = len(t)
+    out, jump, slope = np.zeros(size), np.zeros(size), np.zeros(size)
+    for i in range(len(n)):
+        a = first[i]
+        if a >= size or not q[i] > t[a]:
             continue
-        begin, last = s[a], s[size - 1]
-        if not own:
-            jump[a] += count * (goal - begin)
-            slope[a] += count
-        if last < goal:
-            continue
-        # The first point at or above q: a guess as if points were evenly spaced, then steps that double.
-        low, high = a, size - 1
-        guess = a + np.int64((goal - begin) / (last - begin) * (high - a))
-        step = 1
-        if s[guess] < goal:
-            low = guess
-            while low + step < high and s[low + step] < goal:
-                low += step
-                step *= 2
-            if low + step < high:
-                high = low + step
-        else:
-            high = guess
-            while high - step > low and s[high - step] >= goal:
-                high -= step
-                step *= 2
-            if high - step > low:
-                low = high - step
-        while high - low > 1:
-            middle = (low + high) // 2
-            if s[middle] < goal:
-                low = middle
-            else:
-                high = middle
-        jump[high] += count * (s[high] - goal)
-        slope[high] -= count
+        jump[a] += n[i] * (q[i] - t[a])
+        slope[a] += n[i]
+        if q[i] <= t[size - 1]:
+            end = a + np.searchsorted(t[a:], q[i])
+            jump[end] += n[i] * (t[end] - q[i])
+            slope[end] -= n[i]
     height, rest, rate = 0.0, 0.0, 0.0
     for c in range(size):
-        at = start + way * c
         if c > 0:
-            height, rest = add(height, rest, -rate * (s[c] - s[c - 1]))
-        rise, steeper = 0.0, 0.0
-        if len(jump) == size:
-            rise, steeper = jump[c], slope[c]
-        if own and way * q[at] > s[c]:
-            rise += n[at] * (way * q[at] - s[c])
-            steeper += n[at]
-        height, rest = add(height, rest, rise)
-        rate += steeper
-        if height + rest > 0.0:
-            out[at] += height + rest
+            height, rest = add(height, rest, -rate * (t[c] - t[c - 1]))
+        height, rest = add(height, rest, jump[c])
+        rate += slope[c]
+        out[c] = max(height + rest, 0.0)
+    return out
+
+
+@kernel
+def falling(t, last, n, q):
+    """Σ_l n_l (t_c − q_l)_+ over the l with last[l] ≥ c, for each c: `rising` in a mirror."""
+    return rising(-t[::-1], len(t) - 1 - last[::-1], n[::-1].copy(), -q[::-1])[::-1]
 
 
 @kernel
 def density(v, n, q):
     """R at the level sets, which have all maxima as R is convex between them, weighted by n; whether R is not 0."""
-    out, here, wrong = np.zeros(v.shape[0]), np.empty(0, np.int64), False
-    for i in range(v.shape[0]):
-        wrong |= q[i] != v[i]
-    if wrong:
-        rising(v, here, n, q, out)
-        falling(v, here, n, q, out)
-    return out, wrong
+    each = np.arange(len(v))
+    if (q == v).all():
+        return np.zeros(len(v)), False
+    return rising(v, each, n, q) + falling(v, each, n, q), True
 
 
 @kernel
@@ -244,12 +191,10 @@ def kink_errors(kind: int, change: Change) -> Floats:
 def _worst(t, place, ones, mass, kind):
     out = np.empty(ones.shape[0])
     for b in range(ones.shape[0]):
-        regret = np.zeros(len(t))
         if kind < FIXED:
-            _signed_rising(t, place, ones[b], mass[b], regret)
-            _signed_falling(t, place, ones[b], mass[b], regret)
+            regret = _signed_rising(t, place, ones[b], mass[b]) + _signed_falling(t, place, ones[b], mass[b])
         else:
-            _fixed(t, place, ones[b], mass[b], regret)
+            regret = _fixed(t, place, ones[b], mass[b])
         if kind == ONE_KINK:
             best = 0.0
             for c in range(len(t)):
@@ -262,13 +207,12 @@ def _worst(t, place, ones, mass, kind):
 
 
 @kernel
-def _signed_rising(t, first, ones, mass, out):
-    """Add Σ (D_1 − t_c D)_+ over the levels with first ≤ c; changes have either sign."""
-    size = len(t)
-    weight, mean, height = np.empty(len(ones)), np.empty(len(ones)), np.zeros(size)
-    slope, used, begin = np.zeros(size), 0, np.empty(len(ones), np.int64)
+def _signed_rising(t, first, ones, mass):
+    """Σ (D_1 − t_c D)_+ over the levels with first ≤ c; changes have either sign."""
+    height, slope = np.zeros(len(t)), np.zeros(len(t))
+    weight, mean = np.zeros(len(ones)), np.zeros(len(ones))
     for i in range(len(ones)):
-        if first[i] >= size:
+        if first[i] >= len(t):
             continue
         if mass[i] == 0.0:
             height[first[i]] += max(ones[i], 0.0)
@@ -277,30 +221,22 @@ def _signed_rising(t, first, ones, mass, out):
             # (D_1 − t D)_+ = (D_1 − t D) + (t D − D_1)_+, and the last is |D| (D_1/D − t)_+.
             height[first[i]] += ones[i]
             slope[first[i]] += mass[i]
-        weight[used] = abs(mass[i])
-        mean[used] = ones[i] / mass[i]
-        begin[used] = first[i]
-        used += 1
-    rising(t, begin[:used], weight[:used], mean[:used], out)
-    level, rate = 0.0, 0.0
-    for c in range(size):
-        level += height[c]
-        rate += slope[c]
-        out[c] += level - rate * t[c]
+        weight[i] = abs(mass[i])
+        mean[i] = ones[i] / mass[i]
+    return rising(t, first, weight, mean) + (np.cumsum(height) - np.cumsum(slope) * t)
 
 
 @kernel
-def _signed_falling(t, last, ones, mass, out):
-    """Add Σ (t_c D − D_1)_+ over the levels with last ≥ c: `_signed_rising` in a mirror."""
-    size = len(t)
-    _signed_rising(-t[::-1], size - 1 - last[::-1], -ones[::-1], mass[::-1].copy(), out[::-1])
+def _signed_falling(t, last, ones, mass):
+    """Σ (t_c D − D_1)_+ over the levels with last ≥ c: `_signed_rising` in a mirror."""
+    return _signed_rising(-t[::-1], len(t) - 1 - last[::-1], -ones[::-1], mass[::-1].copy())[::-1]
 
 
 @kernel
-def _fixed(t, place, ones, mass, out):
+def _fixed(t, place, ones, mass):
     """The larger of Σ_{v ≤ t} (D_1 − t D) and Σ_{v ≥ t} (t D − D_1), with or without the level at t, and 0."""
     size = len(t)
-    one, all_ = np.zeros(size), np.zeros(size)
+    out, one, all_ = np.zeros(size), np.zeros(size), np.zeros(size)
     for i in range(len(ones)):
         one[place[i]] += ones[i]
         all_[place[i]] += mass[i]
@@ -316,6 +252,7 @@ def _fixed(t, place, ones, mass, out):
         a += one[c]
         w += all_[c]
         out[c] = max(out[c], max(after, t[c] * w - a))
+    return out
 
 
 def grid_errors(change: Change, *, m: int = 16, soft: bool = True) -> Floats:
@@ -371,13 +308,9 @@ def _share_out(part, left, right, up, out):
 def _grid_worst(i, m, after, until, ones, mass):
     out = np.empty(ones.shape[0])
     for b in range(ones.shape[0]):
-        total = np.zeros(len(i))
-        _signed_rising(i / m, after, ones[b], mass[b], total)
-        # Points below all i have until = −1 and no part.
-        first = 0
-        while first < len(until) and until[first] < 0:
-            first += 1
-        _signed_falling((i - 1.0) / m, until[first:], ones[b, first:], mass[b, first:], total)
+        total = _signed_rising(i / m, after, ones[b], mass[b])
+        # Points below all i have until = −1, and in the mirror begin behind all.
+        total += _signed_falling((i - 1.0) / m, until, ones[b], mass[b])
         out[b] = max(total.max(), 0.0)
     return out
 

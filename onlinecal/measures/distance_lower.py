@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.core._compile import kernel
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import positive
 from onlinecal.measures.base import Bracket, Change, Sampling, row
@@ -27,28 +26,11 @@ _SCALES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 def moving_cost(gamma: JointDistribution, nodes: Floats, arriving: Floats) -> float:
     """∫ |C_1 − S_1| + |C_0 − S_0|: the cheapest transport of Γ's ones and zeros to `arriving`."""
-    return float(_moving_cost(gamma.predictions, gamma.mass, gamma.means, nodes, arriving))
-
-
-@kernel
-def _moving_cost(v, w, q, nodes, arriving):
-    """Both sorted lists of places are gone through together."""
-    i = j = 0
-    here = one = zero = cost = 0.0
-    while i < len(v) or j < len(nodes):
-        leaves = j == len(nodes) or (i < len(v) and v[i] <= nodes[j])
-        place = v[i] if leaves else nodes[j]
-        cost += (abs(one) + abs(zero)) * (place - here)
-        here = place
-        if leaves:
-            one += w[i] * q[i]
-            zero += w[i] * (1.0 - q[i])
-            i += 1
-        else:
-            one -= arriving[j] * nodes[j]
-            zero -= arriving[j] * (1.0 - nodes[j])
-            j += 1
-    return cost
+    place = np.concatenate((gamma.predictions, nodes))
+    order = np.argsort(place, kind="stable")
+    ones = np.concatenate((gamma.mass * gamma.means, -arriving * nodes))[order]
+    zeros = np.concatenate((gamma.mass * (1.0 - gamma.means), -arriving * (1.0 - nodes)))[order]
+    return float((np.abs(np.cumsum(ones)) + np.abs(np.cumsum(zeros)))[:-1] @ np.diff(place[order]))
 
 
 def dual_value(

@@ -121,13 +121,7 @@ def _contiguous(v, mass, ones, moved, cuts):
             if cost[a] + abs(residual) >= best:
                 continue
             mean = (ones[end] - ones[start]) / (mass[end] - mass[start])
-            low, high = start, end  # the first level of the group above the mean
-            while low < high:
-                middle = (low + high) >> 1
-                if v[middle] > mean:
-                    high = middle
-                else:
-                    low = middle + 1
+            low = start + np.searchsorted(v[start:end], mean, side="right")  # the first level above the mean
             below = mean * (mass[low] - mass[start]) - (moved[low] - moved[start])
             above = (moved[end] - moved[low]) - mean * (mass[end] - mass[low])
             if cost[a] + below + above < best:

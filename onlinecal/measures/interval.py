@@ -21,9 +21,6 @@ from onlinecal.measures.smooth_ce import smooth_ce, smooth_ce_witness
 from onlinecal.measures.witnesses.bins import IntervalPartition, LeastCosts, Width
 from onlinecal.measures.witnesses.weights import LipschitzWeights
 
-# Members of a set that one word of it stands for; a double still holds such a word exactly.
-_SHIFT = 5
-
 
 def least_max_width(
     prefix: Floats, low: Floats, high: Floats, most: float = math.inf
@@ -34,12 +31,7 @@ def least_max_width(
     H falls as W grows, so W in (left, right) gives at least H(right) + left. The interval with the lowest bound is
     halved. Widths from the widest group that was used up to W are done with.
     """
-    values, rank = np.unique(prefix, return_inverse=True)
-    # A word for every 32 ranks, one for every 32 words, and so on up to a single one.
-    starts, size = [0], len(values)
-    while (size := (size + 31) >> _SHIFT) > 1:
-        starts.append(starts[-1] + size)
-    narrow = partial(_narrow, prefix, rank.astype(np.int64), locked(low), locked(high), np.array(starts))
+    narrow = partial(_narrow, prefix, locked(low), locked(high))
     least, widest = float((high - low).max()), float(high[-1] - low[0])
     error, used, groups = narrow(least)
     best = error + used
@@ -67,51 +59,36 @@ def least_max_width(
 
 
 @kernel
-def _narrow(prefix, rank, low, high, starts, widest):
-    """Least cost of groups of which none is wider than `widest`, in O(k log k)."""
+def _narrow(prefix, low, high, widest):
+    """Least cost of groups of which none is wider than `widest`."""
     # cost[b] = min of cost[a] + |P_b − P_a| over a window of a. An a is dropped when a later a' costs no more: then it
     # never wins. For those kept |cost[a'] − cost[a]| ≤ |P_a' − P_a|, so the best a is next to P_b in the order of P,
     # above or below.
     k = len(low)
-    members = np.zeros(starts[-1] + 1, np.int64)
-    owner = np.full(k + 1, -1, np.int64)  # the a kept at a rank
     cost, before = np.zeros(k + 1), np.zeros(k + 1, np.int64)
-    _put(members, starts, rank[0])
-    owner[rank[0]] = 0
+    kept, size = np.zeros(k + 1, np.int64), 1  # the a that are kept, by ascending P
     first = 0
     for b in range(1, k + 1):
         while high[b - 1] - low[first] > widest:
-            if owner[rank[first]] == first:
-                _drop(members, starts, rank[first])
-                owner[rank[first]] = -1
+            j = _place(prefix, kept, size, prefix[first])
+            if j < size and kept[j] == first:
+                size = _move(kept, size, j + 1, -1)
             first += 1
-        r = rank[b]
-        if owner[r] >= 0:
-            before[b] = owner[r]
-            cost[b] = cost[owner[r]]
-            owner[r] = b
-            continue
-        below, above = _below(members, starts, r), _above(members, starts, r)
+        p = prefix[b]
+        left = right = _place(prefix, kept, size, p)
         best = np.inf
-        if below >= 0:
-            before[b] = owner[below]
-            best = cost[owner[below]] + (prefix[b] - prefix[owner[below]])
-        if above >= 0:
-            here = cost[owner[above]] + (prefix[owner[above]] - prefix[b])
+        for j in range(max(left - 1, 0), min(right + 1, size)):
+            here = cost[kept[j]] + abs(p - prefix[kept[j]])
             if here < best:
-                before[b] = owner[above]
+                before[b] = kept[j]
                 best = here
         cost[b] = best
-        while below >= 0 and cost[owner[below]] >= best + (prefix[b] - prefix[owner[below]]):
-            _drop(members, starts, below)
-            owner[below] = -1
-            below = _below(members, starts, r)
-        while above >= 0 and cost[owner[above]] >= best + (prefix[owner[above]] - prefix[b]):
-            _drop(members, starts, above)
-            owner[above] = -1
-            above = _above(members, starts, r)
-        _put(members, starts, r)
-        owner[r] = b
+        while left > 0 and cost[kept[left - 1]] >= best + (p - prefix[kept[left - 1]]):
+            left -= 1
+        while right < size and cost[kept[right]] >= best + (prefix[kept[right]] - p):
+            right += 1
+        size = _move(kept, size, right, left + 1 - right)
+        kept[left] = b
     used = 0.0
     b = k
     while b > 0:
@@ -121,55 +98,28 @@ def _narrow(prefix, rank, low, high, starts, widest):
 
 
 @kernel
-def _put(members, starts, rank):
-    for start in starts:
-        members[start + (rank >> _SHIFT)] |= 1 << (rank & 31)
-        rank >>= _SHIFT
+def _place(prefix, kept, size, p):
+    """The first of the kept with a prefix sum of at least p."""
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) // 2
+        if prefix[kept[middle]] < p:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @kernel
-def _drop(members, starts, rank):
-    for start in starts:
-        word = start + (rank >> _SHIFT)
-        members[word] &= ~(1 << (rank & 31))
-        if members[word] != 0:
-            return
-        rank >>= _SHIFT
-
-
-@kernel
-def _below(members, starts, rank):
-    """The greatest member below this rank, or −1."""
-    for depth in range(len(starts)):
-        word = members[starts[depth] + (rank >> _SHIFT)] & ((1 << (rank & 31)) - 1)
-        rank >>= _SHIFT
-        if word != 0:
-            rank = (rank << _SHIFT) + _top(word)
-            for level in range(depth - 1, -1, -1):
-                rank = (rank << _SHIFT) + _top(members[starts[level] + rank])
-            return rank
-    return -1
-
-
-@kernel
-def _above(members, starts, rank):
-    """The least member above this rank, or −1."""
-    for depth in range(len(starts)):
-        word = members[starts[depth] + (rank >> _SHIFT)] & ~((2 << (rank & 31)) - 1)
-        rank >>= _SHIFT
-        if word != 0:
-            rank = (rank << _SHIFT) + _top(word & -word)
-            for level in range(depth - 1, -1, -1):
-                word = members[starts[level] + rank]
-                rank = (rank << _SHIFT) + _top(word & -word)
-            return rank
-    return -1
-
-
-@kernel
-def _top(word):
-    """The place of the highest bit."""
-    return math.frexp(float(word))[1] - 1
+def _move(kept, size, start, by):
+    """Moves what is kept from `start` on by some places; how many are kept then."""
+    if by > 0:
+        for j in range(size - 1, start - 1, -1):
+            kept[j + by] = kept[j]
+    elif by < 0:
+        for j in range(start, size):
+            kept[j + by] = kept[j]
+    return size + by
 
 
 # Exact up to here unless the caller says otherwise: some seconds.

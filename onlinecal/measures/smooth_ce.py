@@ -218,14 +218,22 @@ def _smooth_ces(sets: LevelSets, *, metric: Metric = "identity") -> Floats | Non
     return np.asarray(_isotonic_duals_each(sets.predictions, sets.residuals, sets.starts))
 
 
-def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") -> LipschitzWeights:
+def smooth_ce_witness(
+    gamma: JointDistribution, *, metric: Metric = "identity", slope: int = 1
+) -> LipschitzWeights:
     """Lipschitz weights that attain `smooth_ce`: ±1 where g jumps, and steps ±d_i by the sign of P_i − g_i."""
-    return _weights(gamma, metric)
+    apart = slope * distances(gamma, metric)
+    _, low, high = chain_dual(apart, gamma.residuals)
+    weights = lipschitz_weights(apart, gamma.residuals, low, high)
+    return LipschitzWeights(gamma.predictions, weights, metric, slope)
 
 
-def smooth_ce_dual(gamma: JointDistribution, *, metric: Metric = "identity") -> CancelledResiduals:
+def smooth_ce_dual(
+    gamma: JointDistribution, *, metric: Metric = "identity", slope: int = 1
+) -> CancelledResiduals:
     """The residuals left after others have been carried to where they cancel: the optimal g of the dual."""
-    return _cancelled(gamma, metric)
+    _, low, high = chain_dual(slope * distances(gamma, metric), gamma.residuals)
+    return CancelledResiduals(dual_path(gamma.residuals, low, high)[:-1], metric, slope)
 
 
 @of_gamma
@@ -245,18 +253,6 @@ def earthmover_distance(gamma: JointDistribution) -> float:
     0.12
     """
     return float(chain_dual(2.0 * distances(gamma, "identity"), gamma.residuals)[0])
-
-
-def _weights(gamma: JointDistribution, metric: Metric = "identity", slope: int = 1) -> LipschitzWeights:
-    apart = slope * distances(gamma, metric)
-    _, low, high = chain_dual(apart, gamma.residuals)
-    weights = lipschitz_weights(apart, gamma.residuals, low, high)
-    return LipschitzWeights(gamma.predictions, weights, metric, slope)
-
-
-def _cancelled(gamma: JointDistribution, metric: Metric = "identity", slope: int = 1) -> CancelledResiduals:
-    _, low, high = chain_dual(slope * distances(gamma, metric), gamma.residuals)
-    return CancelledResiduals(dual_path(gamma.residuals, low, high)[:-1], metric, slope)
 
 
 def earthmover_norm(gamma: JointDistribution, residuals: Floats) -> Floats:
@@ -294,8 +290,8 @@ MEASURES = (
     row(
         earthmover_distance,
         "EMD | GH25 Lemma 3.4 | O(k log k) | yes | yes (c = 1) | yes (s = 2)",
-        witness=partial(_weights, slope=2),
-        counterpart=partial(_cancelled, slope=2),
+        witness=partial(smooth_ce_witness, slope=2),
+        counterpart=partial(smooth_ce_dual, slope=2),
         # As for smCE, with |ω'| ≤ 2.
         sampling=seminorm(
             earthmover_norm,

@@ -10,7 +10,7 @@ from onlinecal.core.arrays import locked
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import number
 from onlinecal.measures.base import Change, Ends, Ints, Known, Sampling, row, seminorm
-from onlinecal.measures.smooth_ece_line import FINEST, Line, absolute_integrals, spread
+from onlinecal.measures.smooth_ece_line import FINEST, Line, absolute_integrals, damped, spread
 from onlinecal.measures.witnesses.kernels import SmoothedSigns
 
 Transform = Literal["identity", "logit"]
@@ -292,11 +292,8 @@ def _smoothed(
         spread(locked(line.place), locked(np.ascontiguousarray(residuals)), finest), type=1, axis=1
     )
     for j, sigma in enumerate(sigmas):
-        mesh, narrow = mesh_of(float(sigma)), math.pi * float(sigma) / line.length
-        terms = min(mesh + 1, finest + 1, math.ceil(9.0 / narrow) + 1)
-        damped = np.zeros((len(fixed), mesh + 1))
-        damped[:, :terms] = cosines[:, :terms] * np.exp(-0.5 * (narrow * np.arange(terms)) ** 2)
-        out[:, j] += absolute_integrals(scipy.fft.dct(damped, type=1, axis=1)) / mesh
+        mesh = mesh_of(float(sigma))
+        out[:, j] += absolute_integrals(damped(cosines, float(sigma) / line.length, mesh)) / mesh
     return out
 
 

@@ -87,12 +87,7 @@ class Line:
         if mesh not in self._cosines:
             rows = locked(self.residuals[None, :])
             self._cosines = {mesh: scipy.fft.dct(spread(locked(self.place), rows, mesh)[0], type=1)}
-        cosines = self._cosines[mesh]
-        narrow = math.pi * sigma / self.length
-        terms = min(mesh + 1, math.ceil(_REACH / narrow) + 1)
-        damped = np.zeros(mesh + 1)
-        damped[:terms] = cosines[:terms] * np.exp(-0.5 * (narrow * np.arange(terms)) ** 2)
-        return np.asarray(scipy.fft.dct(damped, type=1))
+        return damped(self._cosines[mesh][None, :], sigma / self.length, mesh)[0]
 
     def resolves(self, sigma: float, mesh: int) -> bool:
         """Whether this mesh is fine enough for `bound` to hold."""
@@ -110,6 +105,15 @@ class Line:
             return self.least, self.most
         value, error = self.error(sigma, mesh), self.bound(sigma, mesh)
         return min(sigma, value - error), max(sigma, value + error)
+
+
+def damped(cosines: Floats, sigma: float, mesh: int) -> Floats:
+    """Rows of sums of cosines times a Gaussian of this width, at the points of a mesh."""
+    narrow = math.pi * sigma
+    terms = min(mesh + 1, cosines.shape[1], math.ceil(_REACH / narrow) + 1)
+    rows = np.zeros((len(cosines), mesh + 1))
+    rows[:, :terms] = cosines[:, :terms] * np.exp(-0.5 * (narrow * np.arange(terms)) ** 2)
+    return np.asarray(scipy.fft.dct(rows, type=1, axis=1))
 
 
 @kernel

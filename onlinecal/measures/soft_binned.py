@@ -315,14 +315,8 @@ def _scdl_m(v, n, s, m, soft):
             used += 1
     if used == 0:
         return 0.0
-    total, t = np.zeros(used), np.empty(used)
-    for c in range(used):
-        t[c] = i[c] / m
-    rising(t, after, weight, mean, total)
-    for c in range(used):
-        t[c] = (i[c] - 1) / m
-    falling(t, here, weight, mean, total)
-    return total.max()
+    at = i[:used]
+    return (rising(at / m, after, weight, mean) + falling((at - 1) / m, here, weight, mean)).max()
 
 
 def _limits(known: Known, radii: Any) -> Ends:

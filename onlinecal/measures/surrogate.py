@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onlinecal.core._compile import index, kernel, part_of_kernel
+from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import locked
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import positive
@@ -61,34 +61,27 @@ def _by_width(gamma: JointDistribution, residuals: Floats, widths: Sequence[floa
 @kernel
 def _averages(v, rows, row, epsilon):
     """(1/ε) ∫ |Σ of the r_i with x ≤ v_i < x + ε| dx for each number of a row r and its ε; the levels v end in ∞."""
-    k, last = len(v) - 1, len(row) - 1
+    k = len(v) - 1
     out, prefix = np.empty(len(row)), np.zeros((len(rows), k + 1))
     for i in range(len(rows)):
         prefix[i, 1:] = np.cumsum(rows[i])
-    for i in range(0, len(row), 4):
-        # Four at a time take as long as one, which waits for what it reads.
-        i1, i2, i3 = min(i + 1, last), min(i + 2, last), min(i + 3, last)
-        p, p1, p2, p3 = prefix[row[i]], prefix[row[i1]], prefix[row[i2]], prefix[row[i3]]
-        e, e1, e2, e3 = epsilon[i], epsilon[i1], epsilon[i2], epsilon[i3]
-        s, s1, s2, s3 = (0, 1, e, 0.0), (0, 1, e1, 0.0), (0, 1, e2, 0.0), (0, 1, e3, 0.0)
+    for i in range(len(row)):
+        p, wide = prefix[row[i]], epsilon[i]
+        # The window [x, x + ε) has the levels leave … enter − 1. It moves to where the next one enters or leaves.
+        # `left` is the way of x to the next that leaves: of differences of near levels, which hardly round.
+        leave, enter, left, integral = 0, 1, wide, 0.0
         for _ in range(2 * k - 1):
-            s, s1 = _moved(v, p, e, *s), _moved(v, p1, e1, *s1)
-            s2, s3 = _moved(v, p2, e2, *s2), _moved(v, p3, e3, *s3)
-        out[i], out[i1], out[i2], out[i3] = s[3] / e, s1[3] / e1, s2[3] / e2, s3[3] / e3
+            here = v[leave]
+            apart = v[enter] - here
+            sooner = min(apart - wide, 0.0)
+            integral += abs(p[enter] - p[leave]) * (left + sooner)
+            if apart < wide:
+                enter += 1
+            else:
+                leave += 1
+            left = v[leave] - here - sooner
+        out[i] = integral / wide
     return out
-
-
-@part_of_kernel
-def _moved(v, prefix, epsilon, leave, enter, left, integral):
-    """The window [x, x + ε), with levels leave … enter − 1, moved to where the next level enters or leaves."""
-    # `left` is the way of x to the next one that leaves: of differences of near levels, which hardly round.
-    here = v[index(leave)]
-    width = v[index(enter)] - here
-    sooner = min(width - epsilon, 0.0)
-    integral += abs(prefix[index(enter)] - prefix[index(leave)]) * (left + sooner)
-    enters = np.int64(width < epsilon)  # no branch, for none could be foreseen
-    leave, enter = leave + 1 - enters, enter + enters
-    return leave, enter, v[index(leave)] - here - sooner, integral
 
 
 @of_gamma

@@ -43,7 +43,6 @@ def test_pruning_loses_nothing_at_many_levels(bias, seed):
     assert interval_ce_witness(gamma, width="max").bound(gamma) == pytest.approx(widest, abs=1e-12)
 
 
-# A set of more than 32 levels takes a second word.
 @given(gamma=ANY | close_gammas(20) | st.builds(many_levels, st.integers(0, 999), st.integers(36, 40)))
 def test_the_search_over_widths_equals_trying_them_all(gamma):
     v = gamma.predictions
