@@ -1,4 +1,4 @@
-"""A measure: its record in the catalogue, its use on any Γ, and how far its value on samples is from the truth.
+"""A measure: its record in the catalogue, its use on any Γ, and how far samples take its value.
 
 Let Γ̂ be n independent draws from Γ, and D = Γ̂ − Γ the change of mass of each prediction and outcome. A measure states
 sublinear functions L_j of D, and bounds of its value on Γ where L_j(D) ≤ c_j for all j. The law of D, from resampling

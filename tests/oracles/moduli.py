@@ -69,7 +69,7 @@ MODULI = {
     # With s = √δ: a best width of s or more is kept, for at most δ + 2s. A narrower one gives way to the multiple in
     # [s, 2s), which does not raise RintCE, for at most 2s more.
     "surrogate_interval_ce": lambda δ: δ + 4.0 * math.sqrt(δ),
-    # BHNU26 Theorem 5.1, likewise: a best 1/m of s or more is kept, for at most 2δ/s; a finer grid gives way to one
+    # BHNU26 Theorem 5.1, likewise: a best 1/m of s or more is kept, for at most 2δ/s. A finer grid gives way to one
     # with 1/m in [s, 2s), for at most 2s.
     "scdl": lambda δ: 2.0 * math.sqrt(δ),
     "kernel_ce": kernels,
