@@ -114,13 +114,12 @@ class Drift:
 def drift_test(
     p: Floats, y: Floats, weights: Floats | None = None, clusters: Ints | None = None, seed: int = 0
 ) -> Drift:
-    """Tests rows in their order, or clusters by their first rows, for dependence and for a change of the mean error."""
+    """Tests rows in their order, or clusters by their first rows, for dependence and for drift."""
     # The p-value of drift is the larger one of two: of the law of Kolmogorov, and of draws. In these errors are
     # multiplied by normal numbers, and added in at most `STRETCHES` stretches of time. They hold for errors that are
     # larger at some times than at others. Both are as much wider as sums of errors are that depend on those before.
     # Dependence is tested by products of errors, less their mean in groups of similar forecasts. So miscalibration and
-    # forecasts in an order are no evidence. Of more than `TESTED` rows these are the first. Rows are tested, too, so
-    # far apart that no cluster has both: of a panel the same questions come back in them.
+    # forecasts in an order are no evidence. Of more than `TESTED` rows these are the first.
     # Source: Brown, Durbin & Evans 1975 (sums of residuals); Wu 1986 (normal multipliers); Newey & West 1987 (lags);
     # Box & Pierce 1970 (products at many lags).
     from scipy.special import kolmogorov
@@ -149,6 +148,7 @@ def drift_test(
 
 def _dependence(p: Floats, y: Floats, w: Floats, clusters: Ints | None) -> float:
     """A p-value against errors alike in rows near each other, or equally far apart, of different clusters."""
+    # Totals of clusters are tested, and rows that are farther apart than any two of a cluster: half for either.
     gamma = JointDistribution.from_samples(p, y, weights=w)
     starts = gamma.predictions[grouped(gamma, SIMILAR)[1]]
     group = np.maximum(np.searchsorted(starts, p, side="right") - 1, 0)
@@ -168,11 +168,11 @@ def _dependence(p: Floats, y: Floats, w: Floats, clusters: Ints | None) -> float
 
 def _alike(errors: Floats, after: int, together: float = 1.0) -> float:
     """The same by the products of errors more than `after` apart, which are about normal."""
-    # The products of the next `NEAR` lags are added. So are those of 1, 4, 16, … lags beside each other, up to √n, at
-    # all lags up to n/2: rows of one question may come back after any number of others. Half of what may fail is for
-    # either (Bonferroni). A variance is the larger one of two: that of equal errors holds for rare outcomes, and the
-    # sum of squared products for errors that are larger at some times than at others. Both are multiplied by the square
-    # of how much the variance of totals is larger `together`, in clusters.
+    # The products of the next `NEAR` lags are added. So are those of 1, 4, 16, … lags beside each other, at most √n, at
+    # all lags up to n/2. In a panel rows of one question come back after many others. Half of what may fail is for
+    # either (Bonferroni). A variance is the larger one of two. That of equal errors holds for rare outcomes. The sum of
+    # squared products holds for errors that are larger at some times than at others. Both are multiplied by the square
+    # of `together`: how much larger variances of totals are in clusters.
     n, most = len(errors), len(errors) // 2
     power = float((errors**2).sum())
     if most <= after or power <= 1e-24 * n:
