@@ -180,7 +180,7 @@ def lags_of(totals: Floats) -> Lags:
         beyond = 2.0 * float(k @ weighted) / power
         length = min(abs(beyond), times) ** (2.0 / 3.0) * times ** (1.0 / 3.0)
     length = math.ceil(min(max(length, 1.0), 3.0 * times**0.5))
-    return Lags(moments[1] / moments[0], power / moments[0], length, max(beyond, 0.0) / length)
+    return Lags(float(moments[1] / moments[0]), float(power / moments[0]), length, max(beyond, 0.0) / length)
 
 
 def blocks_in_time(residuals: Floats, clusters: Ints | None = None) -> tuple[Ints | None, float]:

@@ -149,6 +149,8 @@ def drift_test(
 def _dependence(p: Floats, y: Floats, w: Floats, clusters: Ints | None) -> float:
     """A p-value against errors alike in rows near each other, or equally far apart, of different clusters."""
     # Totals of clusters are tested, and rows that are farther apart than any two of a cluster: half for either.
+    if not w.any():
+        return 1.0
     gamma = JointDistribution.from_samples(p, y, weights=w)
     starts = gamma.predictions[grouped(gamma, SIMILAR)[1]]
     group = np.maximum(np.searchsorted(starts, p, side="right") - 1, 0)
