@@ -1,7 +1,8 @@
 """How often the intervals of `evaluate` hold the population's value.
 
 `python -m tests.coverage_intervals 300 200,1000` prints it for 300 simulations of n = 200 and of n = 1000. Each design
-is a population Γ of which n samples are drawn again and again.
+is a population Γ of which n samples are drawn again and again. With `300 dependent` they are in clusters or in order
+of time, and the mean width is printed too.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from scipy.special import ndtr
 
 from onlinecal.core.joint import JointDistribution
+from onlinecal.logs.clusters import blocks_in_time
 from onlinecal.logs.evaluation import evaluate
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import ends
@@ -65,6 +68,77 @@ WITHOUT = {
 }
 
 
+_LEVELS = np.arange(1, 20) / 20
+
+
+def clusters(sizes, alike, rho, off=False, same=False, weighted=False, rare=1.0):
+    """Samples in clusters: each has the uniform number of its cluster with probability `rho`, or by a normal copula."""
+
+    def draw(rng):
+        of = np.repeat(np.arange(len(sizes)), sizes)
+        level = rng.integers(0, 19, len(sizes))[of] if same else rng.integers(0, 19, len(of))
+        if alike == "copula":
+            common, single = rng.standard_normal(len(sizes))[of], rng.standard_normal(len(of))
+            uniform = ndtr(rho**0.5 * common + (1.0 - rho) ** 0.5 * single)
+        else:
+            uniform = np.where(rng.random(len(of)) < rho, rng.random(len(sizes))[of], rng.random(len(of)))
+        return level, uniform, rng.exponential(size=len(of)) if weighted else None, of
+
+    return _truth(off, rare), draw
+
+
+def times(n, rho, off=False):
+    """Samples in order of time, with normal variables that depend on those before; blocks of times are clusters."""
+
+    def draw(rng):
+        normal = rng.standard_normal(n)
+        for t in range(1, n):
+            normal[t] = rho * normal[t - 1] + (1.0 - rho**2) ** 0.5 * normal[t]
+        return rng.integers(0, 19, n), ndtr(normal), None, "times"
+
+    return _truth(off), draw
+
+
+def _truth(off, rare=1.0):
+    return _levels(rare * _LEVELS, 0.1 + 0.8 * _LEVELS if off else rare * _LEVELS)
+
+
+_RAGGED = np.tile(np.arange(1, 21), 3)
+#: name → population, and a function of a generator: levels, uniform numbers below which they happen, weights, clusters
+DEPENDENT = {
+    "200 × 5 of one outcome, calibrated": clusters([5] * 200, "rows", 1.0, same=True),
+    "200 × 5 of one outcome, overconfident": clusters([5] * 200, "rows", 1.0, off=True, same=True),
+    "50 × 40, correlation .2, calibrated": clusters([40] * 50, "copula", 0.2),
+    "60 of 1–20, weights, overconfident": clusters(_RAGGED, "copula", 0.5, off=True, weighted=True),
+    "400 × 5, rare, calibrated": clusters([5] * 400, "rows", 0.9, same=True, rare=0.04),
+    "AR(.5), n = 500, calibrated": times(500, 0.5),
+    "AR(.9), n = 2000, calibrated": times(2000, 0.9),
+    "AR(.9), n = 2000, overconfident": times(2000, 0.9, off=True),
+}
+
+
+def dependent(design: str, simulations: int, names=("ece", "smooth_ce", "cutoff_ce", "cdl", "brier")):
+    """For each measure: how many intervals hold its value, how many there were, and their mean width."""
+    population, draw = DEPENDENT[design]
+    truth = {name: MEASURES[name].function(population) for name in names}
+    found = {name: [] for name in names}
+    for i in range(simulations):
+        level, uniform, weights, of = draw(np.random.default_rng([17, i]))
+        p, y = population.predictions[level], (uniform < population.means[level]) * 1.0
+        of = blocks_in_time(y - p)[0] if isinstance(of, str) else of
+        for row in evaluate(p, y, weights=weights, clusters=of, measures=names, bootstrap=199, seed=i).rows:
+            if row.interval is not None:
+                low, high = row.interval
+                found[row.name].append(
+                    (low <= truth[row.name] + 1e-12 and high >= truth[row.name] - 1e-12, high - low)
+                )
+    return {
+        name: (sum(h for h, _ in all_), len(all_), np.mean([w for _, w in all_]))
+        for name, all_ in found.items()
+        if all_
+    }
+
+
 def coverage(
     population: JointDistribution,
     n: int,
@@ -105,6 +179,15 @@ def coverage(
 
 def main() -> None:
     simulations = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    if sys.argv[2:] == ["dependent"]:
+        for design in DEPENDENT:
+            cells = dependent(design, simulations).items()
+            said = [
+                f"{name} {100 * held / made:.1f} % of {made}, {wide:.3f}"
+                for name, (held, made, wide) in cells
+            ]
+            print(f"{design}: {'; '.join(said)}", flush=True)
+        return
     sizes = [int(n) for n in sys.argv[2].split(",")] if len(sys.argv) > 2 else [200, 1000, 5000]
     names = [n for n in FAST if n not in ("weighted_ce",)]
     print("| design | n | " + " | ".join(names) + " |")

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import scipy  # its parts are loaded when they are first used
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.joint import JointDistribution
@@ -122,8 +123,6 @@ def drift_test(
     # forecasts in an order are no evidence. Of more than `TESTED` rows these are the first.
     # Source: Brown, Durbin & Evans 1975 (sums of residuals); Wu 1986 (normal multipliers); Newey & West 1987 (lags);
     # Box & Pierce 1970 (products at many lags).
-    from scipy.special import kolmogorov
-
     w = np.ones(len(p)) if weights is None else weights / weights.max()
     first = None if clusters is None else labels_of(clusters, len(p))
     total, even = w * (y - p), w
@@ -141,7 +140,9 @@ def drift_test(
     wider = math.sqrt(max(lags.wider, 1.0) * (1.0 + lags.lacking))
     as_large = np.abs(np.cumsum(wider * drawn, axis=1)).max(axis=1) >= np.abs(np.cumsum(sums)).max() - _TIE
     statistic = float(np.abs(np.cumsum(centred)).max()) / math.sqrt(power)
-    p_value = max((1 + int(as_large.sum())) / (1 + DRIFT_DRAWS), float(kolmogorov(statistic / wider)))
+    p_value = max(
+        (1 + int(as_large.sum())) / (1 + DRIFT_DRAWS), float(scipy.special.kolmogorov(statistic / wider))
+    )
     dependence = _dependence(p[:TESTED], y[:TESTED], w[:TESTED], None if first is None else first[:TESTED])
     return Drift(statistic, p_value, lags.correlation, dependence)
 
@@ -189,12 +190,10 @@ def _alike(errors: Floats, after: int, together: float = 1.0) -> float:
         total, variance = (x[: many * width].reshape(many, width).sum(axis=1) for x in (products, variances))
         return float((total / np.sqrt(variance)).max())
 
-    from scipy.special import ndtr
-
-    near = ndtr(-largest(min(NEAR, len(products)), 1))
+    near = scipy.special.ndtr(-largest(min(NEAR, len(products)), 1))
     windows = {4**k: len(products) // 4**k for k in range(int(math.log(n, 16)) + 1)}
     far = max(largest(width, many) for width, many in windows.items() if many)
-    return float(min(2.0 * min(near, sum(windows.values()) * ndtr(-far)), 1.0))
+    return float(min(2.0 * min(near, sum(windows.values()) * scipy.special.ndtr(-far)), 1.0))
 
 
 @dataclass(frozen=True)
@@ -215,15 +214,13 @@ def paired_p(mean: float, error: float, skewness: float, samples: float, rate: f
     """The two-sided p-value of a mean difference by Student's law; None where outcomes are not `near_normal`."""
     # It is the larger one of two: of t, and of t without what the skewness of the mean does to it.
     # Source: Student 1908; Hall 1992 (skewness).
-    from scipy.special import stdtr
-
     if not near_normal(samples, rate * (1.0 - rate)):
         return None
     if error <= 1e-15:
         return float(abs(mean) <= 1e-15)
     t = mean / error
     mended = t + skewness * (t * t / 3.0 + skewness * t**3 / 27.0 + 1.0 / 6.0)
-    return 2.0 * float(stdtr(samples - 1.0, -min(abs(t), abs(mended))))
+    return 2.0 * float(scipy.special.stdtr(samples - 1.0, -min(abs(t), abs(mended))))
 
 
 def skewness_of(cubes: float, squares: float) -> float:
