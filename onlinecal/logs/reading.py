@@ -67,7 +67,7 @@ class Log:
     cluster: str = ""  # the column of clusters, or that of times where rows share some; "" for none
     said: tuple[str, ...] = ()  # what was guessed, left out or sorted
     duplicates: int = 0  # rows that are equal to an earlier one, in all columns of the file
-    places: Ints | None = None  # which rows of the file these are, from 0
+    places: Ints | None = None  # which rows of the file these are, from 0; None of counted ones
     known: Floats | None = None  # when outcomes became known, not before `times`; NaN for never
     total: int = 0  # rows of the file, with those that are left out
     zeros: tuple[str, ...] = ()  # with `positive`, the words that stand for 0
@@ -170,7 +170,7 @@ def _rows_of(table: Rows, asked: Asked) -> Log:
         clusters=clusters,
         cluster=cluster,
         said=said,
-        places=rows,
+        places=rows if many is None else None,
         known=None if known is None else known[rows],
         total=total,
         zeros=tuple(zeros),
