@@ -168,14 +168,7 @@ def measured(log: Log, name: str, settings: Settings) -> Measured:
         level=settings.level, seed=settings.seed,
     )  # fmt: skip
     resample = evaluation.resample or Resample(gamma, None)
-    by_chance = share = None
-    if settings.draws and not resample.too_few:
-        against = Reference(resample)
-        generator, loss = np.random.default_rng([settings.seed, 4]), threshold_regret(against.gamma)
-        regret = [("threshold regret", threshold_regret)]
-        drawn = replicates(regret, against.draw, settings.draws, generator, cores())[:, 0, 0]
-        by_chance = float(drawn.mean())
-        share = (1 + int((drawn >= loss - 1e-12).sum())) / (1 + settings.draws)
+    by_chance, share = _by_chance(resample, settings)
 
     def told(p_value: float | None) -> bool:
         """Whether chance alone is excluded at the level of the settings."""
@@ -195,6 +188,17 @@ def measured(log: Log, name: str, settings: Settings) -> Measured:
         ),
         _parts(_some(log, name, log.groups or {}), settings), _parts(blocks, settings), drift,
     )  # fmt: skip
+
+
+def _by_chance(resample: Resample, settings: Settings) -> tuple[float | None, float | None]:
+    """What the worst threshold of calibrated forecasts would lose on average, and how often as much as here."""
+    if not settings.draws or resample.too_few:
+        return None, None
+    against = Reference(resample)
+    generator, loss = np.random.default_rng([settings.seed, 4]), threshold_regret(against.gamma)
+    regret = [("threshold regret", threshold_regret)]
+    drawn = replicates(regret, against.draw, settings.draws, generator, cores())[:, 0, 0]
+    return float(drawn.mean()), (1 + int((drawn >= loss - 1e-12).sum())) / (1 + settings.draws)
 
 
 def _parts(groups: Mapping[str, Some], settings: Settings) -> list[Part]:
