@@ -183,7 +183,7 @@ def play(
         for cell, found in play_cells(cells, bar, executor):
             if isinstance(found, OnlinecalError):
                 if isinstance(found, CellError | WorkerError):  # the two that name no cell
-                    found.args = (f"{cell.whom} at T = {cell.horizon}: {found}",)
+                    found.args = (f"{cell.players} at T = {cell.horizon}: {found}",)
                 raise found
             played[id(cell)] = result(cell, found)
     return Study(

@@ -141,7 +141,7 @@ def _print_failed(failed: Any, cells: int, path: Path) -> None:
     sys.stdout.flush()
     print(f"{len(failed)} of {cells} cells failed:", file=sys.stderr)
     for cell, fault in failed[:NAMED]:
-        print(f"  {cell.whom} at T = {cell.horizon}: {fault}", file=sys.stderr)
+        print(f"  {cell.players} at T = {cell.horizon}: {fault}", file=sys.stderr)
     more = f"; `onlinecal status {shlex.quote(str(path))}` shows all" if len(failed) > NAMED else ""
     print(f"--resume plays them again{more}", file=sys.stderr)
 

@@ -42,7 +42,9 @@ class Missing(NamedTuple):
         """The totals, from level sets that are kept."""
         cell = self.cell
         runs = range(cell.first, cell.runs)
-        return _totals(cell.panel, Gammas(gammas), runs, cell.times, cell.nature.strategy.streams, cell.whom)
+        return _totals(
+            cell.panel, Gammas(gammas), runs, cell.times, cell.nature.strategy.streams, cell.players
+        )
 
 
 def _why_played(asked: Asked | AskedTask) -> str:

@@ -222,11 +222,6 @@ def last_cells(study: Study, nature: str, measures: Sequence[str]) -> list[Playe
     return [c for c in cells if c.horizon == last]
 
 
-def totals_in_common(cells: Sequence[Played], measure: str) -> Floats:
-    """The last totals of the runs that all cells have, (cells, runs)."""
-    return in_common([cell.totals[measure][-1] for cell in cells])
-
-
 def contests(
     groups: Sequence[Sequence[Played]], study: Study, measures: Sequence[str], level: float
 ) -> list[Contest]:
@@ -239,7 +234,10 @@ def contests(
     # Of a payoff the higher total is the better one.
     signs = tuple(-1.0 if c.of_task and c.measure == "payoff" else 1.0 for c in columns)
     every = [
-        tuple(differences(sign * totals_in_common(cells, m)) for sign, m in zip(signs, measures, strict=True))
+        tuple(
+            differences(sign * in_common([cell.totals[m][-1] for cell in cells]))
+            for sign, m in zip(signs, measures, strict=True)
+        )
         for cells in groups
     ]
     found = []

@@ -170,7 +170,7 @@ class Study:
     cells : tuple of Played
     name, title : str
     order : tuple of str
-        The forecasters of the whole study, where these are only some of its cells (see `only`).
+        All forecasters of the study of which these cells are a part (see `only`).
     """
 
     cells: tuple[Played, ...]

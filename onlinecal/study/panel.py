@@ -191,7 +191,7 @@ class Panel:
         where: str = "in all rounds",
         runs: Sequence[int] = (0,),
     ) -> Floats:
-        """As `read`, of Γ of several runs and their rounds, (B, columns); an error says `where`, and in which run."""
+        """As `read`, of Γ of several runs and their rounds, (B, columns). An error says `where`, and the run."""
         gammas: Callable[[], list[JointDistribution]] = cache(
             partial(list, sets)
         )  # made once, and only if one is read alone

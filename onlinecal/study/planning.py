@@ -179,8 +179,8 @@ class Cell:
         return ", ".join(filter(None, (self.nature.label, self.schedule.label)))
 
     @property
-    def whom(self) -> str:
-        """Who plays against whom, for errors."""
+    def players(self) -> str:
+        """Both in words, for errors."""
         return f"{self.forecaster.label!r} against {self.nature_label!r}"
 
     @property

@@ -187,7 +187,7 @@ class _Reading:
             for first, sets, rounds in _levels(game, stream):
                 self._packer.take(place, first, sets)
                 last, columns = first + len(sets), slice(place * own, (place + 1) * own)
-                where, own_runs = f"after round {t} of {cell.whom}", self._runs[first:last]
+                where, own_runs = f"after round {t} of {cell.players}", self._runs[first:last]
                 read = cell.panel.read_each(sets, rounds, where, own_runs)
                 self._totals[self._at, first:last, columns] = read
         self._packer.end()

@@ -1,4 +1,4 @@
-"""The walk of a newcomer: calls from `oc.play` to the loop of the game, files from a command to its work."""
+"""The walk of a newcomer: calls from `oc.play` to the loop, and files from a command to its work."""
 
 import sys
 from pathlib import Path
