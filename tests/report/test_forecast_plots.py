@@ -523,7 +523,7 @@ def test_several_forecasts_in_one_panel(kind):
     table = plots.reliability_table(both, y, kind=kind, together=True)
     for place, q in enumerate(both.values()):
         mine, alone = (
-            each.drop(columns=["label", "place"]).reset_index(drop=True)
+            each.drop(columns=["label", "place", "heading"]).reset_index(drop=True)
             for each in (table[table["place"] == place], plots.reliability_table(q, y, kind=kind))
         )
         assert mine.equals(alone)
