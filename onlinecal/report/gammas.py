@@ -66,10 +66,10 @@ def table_of(
 
 def of_gammas(table: pd.DataFrame, draw: Callable[..., None], words: str, **options: Any) -> Figure:
     """A panel for each label of such a table; labels that are pairs make a grid, forecasters down."""
-    told: dict[str, Any] = {"row": "forecaster", "column": "label", "share": False} | options
+    given: dict[str, Any] = {"row": "forecaster", "column": "label", "share": False} | options
     if table["forecaster"].any():
-        told |= {"most": 6, "panel": (2.5, 2.9)}
-    return facets(table, draw, words, **told)
+        given |= {"most": 6, "panel": (2.5, 2.9)}
+    return facets(table, draw, words, **given)
 
 
 def spans(*values: Floats) -> list[tuple[float, float]]:
