@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.report.terminal import listed
 from onlinecal.study.compare import ranking
 from onlinecal.study.curves import Study
 
@@ -27,23 +28,17 @@ def answer(study: Study, measure: str) -> list[str]:
     for contest in found:
         for i in np.flatnonzero(contest.ranks == contest.ranks.min()).tolist():
             sure = contest.certain[i].sum() == len(contest.forecasters) - 1
-            best.setdefault(contest.forecasters[i], []).append(contest.nature + f" {CERTAIN}" * bool(sure))
+            nature = f'"{contest.nature}"' if "," in contest.nature else contest.nature
+            best.setdefault(contest.forecasters[i], []).append(nature + f" {CERTAIN}" * bool(sure))
     if not best:
         return []
-    parts = [f"{who} against {_list(best[who])}" for who in sorted(best, key=lambda who: -len(best[who]))]
-    more = f"; and {len(parts) - NAMED} more forecasters elsewhere" * (len(parts) > NAMED)
+    order = sorted(best, key=lambda who: -len(best[who]))
+    parts = [f"{who} against {listed(best[who], NAMED)}" for who in order]
     extreme = "lowest" if found[0].signs[0] > 0 else "highest"
     certain = any(CERTAIN in name for names in best.values() for name in names)
     return [
-        f"The {extreme} mean total of {measure} is that of {'; '.join(parts[:NAMED])}{more}.",
+        f"The {extreme} mean total of {measure} is that of {listed(parts, NAMED, '; ')}.",
         f"{CERTAIN}: beyond doubt for the expected totals; all {CERTAIN} of this sentence hold together with 95 %."
         if certain
         else "None of it is beyond doubt for the expected totals.",
     ]
-
-
-def _list(names: list[str]) -> str:
-    """Names with commas, in quotation marks where they have some; of many the first and how many more there are."""
-    shown = [f'"{name}"' if "," in name else name for name in names[:NAMED]]
-    shown += [f"{len(names) - NAMED} more"] * (len(names) > NAMED)
-    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))

@@ -13,7 +13,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import counted, ends, number_of
 from onlinecal.report.people import PeopleRow, people_rows
 from onlinecal.report.tables import Table, crossed, of_rows, records
-from onlinecal.report.terminal import new_console, number, print_json
+from onlinecal.report.terminal import listed, new_console, number, print_json
 from onlinecal.report.totals import (
     compared,
     exponents_markdown,
@@ -152,9 +152,8 @@ def of_ranking(found: Sequence[Contest]) -> Answer:
         )
     for standing in (s for s in found if s.apart):
         pairs = [f"{first} – {second}" for first, second in standing.apart]
-        more = f"; and {len(pairs) - NAMED} more pairs" if len(pairs) > NAMED else ""
         against = standing.nature + " (a single run)" * (standing.runs == 1)
-        notes.append(f"Not told apart against {against}: {'; '.join(pairs[:NAMED])}{more}")
+        notes.append(f"Not told apart against {against}: {listed(pairs, NAMED, '; ')}")
     return Answer([Table(title, frame)], notes, lambda: ranking_json(found))
 
 
@@ -204,8 +203,7 @@ def _front_row(front: Contest, who: str) -> list[str]:
     certain = front.by(who, certain=True)
     # Those of which it is certain first.
     by = [f"{other} †" for other in certain] + [other for other in front.by(who) if other not in certain]
-    more = [f"and {len(by) - NAMED} more"] if len(by) > NAMED else []
-    return [who, *means, "\n".join([*by[:NAMED], *more]) or "– (on the front)"]
+    return [who, *means, listed(by, NAMED, "\n") or "– (on the front)"]
 
 
 # ---------------------------------------------------------------- differences run by run

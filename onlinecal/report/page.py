@@ -18,15 +18,11 @@ from onlinecal.report.answer import CERTAIN, answer
 from onlinecal.report.document import Document, Part, Section
 from onlinecal.report.page_pictures import MOST, Gallery, gallery
 from onlinecal.report.tables import Table, of_rows
-from onlinecal.report.terminal import number
+from onlinecal.report.terminal import listed, number
 from onlinecal.report.totals import AGAINST_RATES, by_nature, legend_of, main_columns, totals
 from onlinecal.study.compare import Contest, ranking, remarks, simultaneous
 from onlinecal.study.curves import Study, runs_of
 from onlinecal.study.entries import Planned
-
-#: names in a list
-LISTED = 12
-
 
 QUESTION = (
     "Each forecaster predicts the probability of a yes/no event, round by round, against natures, which decide the "
@@ -115,7 +111,7 @@ def _asked(study: Study) -> list[tuple[str, str]]:
         played = f"{len(times)} from {times[0]:,} to {times[-1]:,}, each a game of its own"
     names = {"forecaster": study.forecasters, "nature": study.natures, "measure": shown_columns(study)}
     return [
-        *((number_of(len(some), kind), _list(some)) for kind, some in names.items()),
+        *((number_of(len(some), kind), listed(some)) for kind, some in names.items()),
         ("rounds T", played),
         ("runs", " to ".join(f"{n:,}" for n in dict.fromkeys([runs[0], runs[-1]])) + " of each pair"),
     ]
@@ -153,11 +149,6 @@ def _time(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.3g} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def _list(names: Sequence[str], between: str = ", ") -> str:
-    more = f"{between}and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
-    return between.join(names[:LISTED]) + more
 
 
 # ---------------------------------------------------------------- tables
@@ -271,7 +262,7 @@ def bounds(study: Study) -> list[str]:
         some = f"{held:,} of {every:,} proven bounds" if held < every else f"All {every:,} proven bounds"
         rest = "sure ones in every run, those in expectation for the mean"
         said.append(f"{some} held: {rest}." if every > 1 else "The one proven bound held.")
-    return said + [f"{words}: {_list(names)}." for words, names in beyond.items() if names]
+    return said + [f"{words}: {listed(names)}." for words, names in beyond.items() if names]
 
 
 #: the remarks of `Curve.against_rates` that are worth a sentence
@@ -287,6 +278,6 @@ def beyond(rows: pd.DataFrame) -> list[str]:
     said = []
     for remark, words in _BEYOND.items():
         mine = rows[rows["against_rates"] == remark].groupby(["forecaster", "nature"], sort=False)
-        pairs = [f"{who} against {nature} ({_list([*some['measure']])})" for (who, nature), some in mine]
-        said += [f"Totals that grow {words}: {_list(pairs, '; ')}."] * bool(pairs)
+        pairs = [f"{who} against {nature} ({listed([*some['measure']])})" for (who, nature), some in mine]
+        said += [f"Totals that grow {words}: {listed(pairs, '; ')}."] * bool(pairs)
     return said

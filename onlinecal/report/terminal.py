@@ -6,7 +6,7 @@ import json
 import math
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from numbers import Integral, Real
 from operator import itemgetter
@@ -88,6 +88,12 @@ def flowing(documentation: str) -> str:
             lines.append(line)
         before = line
     return "\n".join(lines)
+
+
+def listed(names: Sequence[str], most: int = 12, between: str = ", ") -> str:
+    """The first names, and how many more there are."""
+    more = [f"and {len(names) - most:,} more"] * (len(names) > most)
+    return between.join([*names[:most], *more])
 
 
 def number(x: float) -> str:

@@ -18,7 +18,7 @@ from onlinecal.growth import Growth
 from onlinecal.growth.rates import best_known, known_rates
 from onlinecal.growth.words import legend, line, lines
 from onlinecal.report.tables import Table, crossed, of_rows, template
-from onlinecal.report.terminal import new_console, number
+from onlinecal.report.terminal import listed, new_console, number
 from onlinecal.study.curves import Curve, Study, runs_of, summary
 
 #: rows of a table in a notebook, and columns of measures
@@ -397,8 +397,7 @@ def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
     said = "mean total T·μ over the runs; of very many the largest and the least are so by chance, too"
     console.print("; ".join([said, *legend(growths)]), markup=False)
     if rest := measures[FIRST_MEASURES:]:
-        more_of = f" and {len(rest) - SHOWN} more" if len(rest) > SHOWN else ""
-        console.print(f"measured, too: {', '.join(rest[:SHOWN])}{more_of}", markup=False)
+        console.print(f"measured, too: {listed(rest, SHOWN)}", markup=False)
 
 
 def ways_on(path: Path, measure: str) -> str:

@@ -20,7 +20,7 @@ def test_sentences_say_which_and_where(seed):
              ("c", "coin"): 90, ("a", "rain"): 30, ("b", "rain"): 10, ("c", "rain"): 30}  # fmt: skip
     rows = noisy(np.random.default_rng(seed), list(means.values()), runs=8)
     first, second = answer(study(dict(zip(means, rows, strict=True))), "ece")
-    assert first == "The lowest mean total of ece is that of a against drift † and coin †; b against rain †."
+    assert first == "The lowest mean total of ece is that of a against drift †, coin †; b against rain †."
     assert second.startswith("†: beyond doubt for the expected totals; all † of this sentence hold together")
 
 
@@ -38,17 +38,17 @@ APART, NEAR, OTHER = [1.0, 1.01, 0.99], [1.0, 2.0, 3.0], [2.0, 3.5, 1.5]
 SAID = [
     ({("a", "n"): [1.0], ("b", "n"): [2.0]}, ["a against n.", NONE]),
     ({("a", "n"): [1.0], ("b", "n"): [2.0], ("a", "n, delay 1"): [1.0], ("b", "n, delay 1"): [2.0],
-      ("a", "m"): [3.0], ("b", "m"): [2.0]}, ['a against n and "n, delay 1"; b against m.', NONE]),
+      ("a", "m"): [3.0], ("b", "m"): [2.0]}, ['a against n, "n, delay 1"; b against m.', NONE]),
     ({("a", "n"): [1.0, 2.0]}, []),
     ({("a", "n"): [INF], ("b", "n"): [2.0]}, []),
     ({("a", "n"): [1.0, 1.0], ("b", "n"): [1.0, 1.0]}, ["a against n; b against n.", NONE]),
     # Against m the mean lead of a is as small as deviations.
     ({("a", "n"): APART, ("c", "n"): [9.0, 9.01, 9.02], ("a", "m"): NEAR, ("c", "m"): OTHER},
-     ["a against n † and m.", "†: beyond"]),
-    (many(4), ["a against n0, n1, n2 and n3; b against last.", NONE]),
-    (many(5), ["a against n0, n1, n2, n3 and 1 more; b against last.", NONE]),
+     ["a against n †, m.", "†: beyond"]),
+    (many(4), ["a against n0, n1, n2, n3; b against last.", NONE]),
+    (many(5), ["a against n0, n1, n2, n3, and 1 more; b against last.", NONE]),
     ({(f"f{i}", f"n{j}"): [float(i != j)] for i in range(6) for j in range(6)},
-     ["f0 against n0; f1 against n1; f2 against n2; f3 against n3; and 2 more forecasters elsewhere.", NONE]),
+     ["f0 against n0; f1 against n1; f2 against n2; f3 against n3; and 2 more.", NONE]),
 ]  # fmt: skip
 
 

@@ -71,7 +71,7 @@ def test_of_many_rows_both_ends_are_printed_and_the_rest_is_counted(capsys):
     print_overview(table(np.ones((2, 2)), measures=names), "title", names)
     printed = capsys.readouterr().out
     assert ("m2: natures by" in printed, "m3: natures by" in printed) == (True, False)
-    assert "measured, too: m3, m4, m5, m6, m7 and 2 more" in printed
+    assert "measured, too: m3, m4, m5, m6, m7, and 2 more" in printed
 
 
 def test_growth_is_fitted_of_what_is_shown_only(monkeypatch, capsys):
