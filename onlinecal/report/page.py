@@ -279,5 +279,5 @@ def beyond(rows: pd.DataFrame) -> list[str]:
     for remark, words in _BEYOND.items():
         mine = rows[rows["against_rates"] == remark].groupby(["forecaster", "nature"], sort=False)
         pairs = [f"{who} against {nature} ({listed([*some['measure']])})" for (who, nature), some in mine]
-        said += [f"Totals that grow {words}: {listed(pairs, '; ')}."] * bool(pairs)
+        said += [f"Totals that grow {words}: {listed(pairs, between='; ')}."] * bool(pairs)
     return said

@@ -110,7 +110,7 @@ def tick(value: float, _: object = None) -> str:
 
 def decade(value: float, _: object = None) -> str:
     """A power of ten beside an axis, as text: a formula takes as long to parse as its axis to draw."""
-    return "10" + raised(f"{np.log10(value):.0f}")
+    return "10" + raised(f"{np.log10(value):.0f}") if value > 0.0 else ""  # 0: less than any number
 
 
 def raised(number: str) -> str:
@@ -126,7 +126,7 @@ def log_ticks(*axes: Any, ratio: float | None = None) -> None:
     for which in axes:
         low, high = which.get_view_interval()
         # Less than a decade and a half would leave one label or none.
-        narrow = (ratio or high / low) < 30
+        narrow = high < 30.0 * low if ratio is None else ratio < 30.0
         which.set_major_locator(
             LogLocator(base=10.0, subs=(1.0, 2.0, 5.0) if narrow else (1.0,), numticks=12)
         )
