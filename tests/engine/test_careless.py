@@ -1,7 +1,9 @@
 """Steps that state nonsense, or refuse, stop the game in their round. Steps that do not fit are refused before."""
 
 import math
+import re
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,16 +13,27 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.engine import game as module
 from onlinecal.engine import steps
 from onlinecal.engine.game import Game
+from onlinecal.engine.law import brief
 from onlinecal.engine.steps import law, state
-from onlinecal.forecasters import Constant, Delayed, Doubling, ExpertMixture, Forecaster, Rounded, Separate
+from onlinecal.forecasters import (
+    Constant,
+    Delayed,
+    Doubling,
+    ExpertAggregation,
+    ExpertMixture,
+    Forecaster,
+    Rounded,
+    Separate,
+)
 from onlinecal.natures import Bernoulli, Drift, Mixture, Nature, Streams, Switch, UniformTruth
 from tests.engine.test_steps import fair, half, nothing
 
 
 def stated(run, number):
-    """From round 3 on the value, weight and size of the state."""
+    """From round 3 on the value, weight and size of the state; a second atom has the rest of the weight."""
     mine, (values, weights) = state(run), law(run)
     values[0], weights[0] = (0.5, 1.0) if number < 3 else (mine[0], mine[1])
+    values[1], weights[1] = 0.75, 1.0 - weights[0]
     return 1 if number < 3 else int(mine[2])
 
 
@@ -40,6 +53,7 @@ def forecaster(say=fair, learn=nothing, declares=(), **options):
     @dataclass(frozen=True)
     class Made(Forecaster):
         needs = frozenset(declares)
+        deterministic = True
 
         def start(self, horizon, stream):
             return steps.Forecaster(say, learn, **options)
@@ -90,30 +104,41 @@ def test_a_refusal_ends_the_game_and_names_who(pair, match):
 #: value, weight, size
 WRONG = [
     (math.nan, 1, 1), (1.5, 1, 1), (-1e-300, 1, 1), (0.5, math.nan, 1), (0.5, 0.999, 1), (0.5, -1, 1), (0.5, 1, 0),
-    (0.5, 1, 3), (0.5, 1, -7),
+    (0.5, 1, 3), (0.5, 1, -7), (0.5, 2, 2),
 ]  # fmt: skip
 WHOLES = [
     lambda x: x, Doubling, Delayed, lambda x: Rounded(x, 3), lambda x: ExpertMixture((Constant(), x)),
-    lambda x: Separate(Delayed(x)),
+    lambda x: Separate(Delayed(x)), lambda x: Rounded(x, 3, "random"), lambda x: ExpertAggregation((Constant(), x)),
 ]  # fmt: skip
+
+
+def by_hand(game):
+    for _ in range(20):
+        game.resolve(game.ask())
 
 
 @pytest.mark.parametrize(("whole", "threads"), [(whole, (4, 1)[i % 2]) for i, whole in enumerate(WHOLES)])
 def test_nonsense_of_steps_is_named_with_the_first_run_that_stops(whole, threads, monkeypatch):
     monkeypatch.setattr(module, "THREAD", 1)
-    for wrong in WRONG:
-        made = whole(forecaster(stated, state=wrong, size=2))
+    for (value, weight, size), way in product(WRONG, (lambda game: game.advance(20), by_hand)):
+        made = whole(forecaster(stated, state=[value, weight, size], size=2))
         other = Streams((Drift(), Drift())) if made.needs else Drift()
         game, alone = game_of(made, other, threads=threads), whole is WHOLES[0]
         if alone:  # the first run is as it should be
             game.forecaster.state[0] = 0.5, 1.0, 1.0
-        with pytest.raises(InvalidForecast, match=rf"forecaster .* stated .* in round \d+, run {5 + alone}"):
-            game.advance(20)
+        values, weights = (
+            re.escape(brief(np.array(each[:size]))) for each in ([value, 0.75], [weight, 1.0 - weight])
+        )
+        law = f"the forecasts {values} with weights {weights}" if 0 < size < 3 else r"a law of -?\d+ atoms"
+        with pytest.raises(
+            InvalidForecast, match=rf"forecaster .* stated {law}.* in round \d+, run {5 + alone}"
+        ):
+            way(game)
 
 
 @pytest.mark.parametrize("whole", [lambda x: x, Delayed])
 def test_a_forecast_beside_the_grid_is_named(whole):
-    beside = forecaster(stated, state=[0.7, 1.0, 1.0], grid=np.array([0.0, 0.5, 1.0]))
+    beside = forecaster(stated, state=[0.7, 1.0, 1.0], size=2, grid=np.array([0.0, 0.5, 1.0]))
     said = "stated the forecast 0.7 in round 3, run 5; expected a point of its grid"
     with pytest.raises(InvalidForecast, match=said):
         game_of(whole(beside), Drift()).advance(20)

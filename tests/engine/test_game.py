@@ -122,7 +122,7 @@ MIXED = n.Mixture((FOLLOWS, n.Drift(), DRAW))
 #: players in plain Python, and of parts that are
 WITH_PARTS = [
     MEAN, LAWS, f.Rounded(LAWS, 4, "random"), f.Doubling(LAWS, first=3), f.Delayed(LAWS),
-    f.ExpertMixture((LAWS, f.ForecastHedging(), MEAN)), f.ExpertMixture((f.Delayed(LAWS), f.Rounded(MEAN, 3))),
+    f.ExpertMixture((LAWS, f.ForecastHedging(), MEAN)),
     f.CDLMinimiser(), f.PerturbedLeader(),
 ]  # fmt: skip
 AGAINST = [

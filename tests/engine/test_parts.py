@@ -1,25 +1,21 @@
-"""Parts of composed forecasters: objects in plain Python, as records and as they are; and parts that state no law."""
+"""Parts of composed forecasters: objects in plain Python, as records and as they are.
+
+Parts that state no law are in test_careless.py.
+"""
 
 from __future__ import annotations
 
-import math
 import pickle
-import re
 
-import numpy as np
 import pytest
 
-from onlinecal import forecasters as f
 from onlinecal import natures as n
-from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.engine import game as module
 from onlinecal.engine.game import Game
-from onlinecal.engine.law import brief as shown
-from onlinecal.engine.steps import law, shared
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.schedules import Pareto, Poisson, Schedule
 from tests.engine.games import Laws, Looks, bits
-from tests.engine.test_steps import Says
 from tests.examples import WHOLES
 
 T = 120
@@ -84,57 +80,3 @@ def test_compiled_classes_are_parts_as_the_plain_class_is(whole, monkeypatch):
     monkeypatch.setattr(Mean, "oc_compiled", True, raising=False)
     assert in_python
     assert played() == (False, plain)
-
-
-#: values and weights of what is no law
-WRONG = [([math.nan], [1.0]), ([1.5], [1.0]), ([0.25], [0.999]), ([0.5, 0.25], [2.0, -1.0])]
-STATED = {
-    "rounded": lambda x: f.Rounded(x, 3),
-    "at random": lambda x: f.Rounded(x, 3, "random"),
-    "doubling": f.Doubling,
-    "mixture": lambda x: f.ExpertMixture((f.Constant(), x)),
-    "aggregation": lambda x: f.ExpertAggregation((f.Constant(), x)),
-}
-
-
-def says_as_shared(run, number):
-    size, (values, weights) = int(shared(run)[0]), law(run)
-    for j in range(size):
-        values[j], weights[j] = shared(run)[1 + j], shared(run)[1 + size + j]
-    return size
-
-
-def says_nothing(run, number):
-    return int(shared(run)[0])
-
-
-class Sure(Says):
-    deterministic = True
-    needs_horizon = False
-
-
-@pytest.mark.parametrize(("values", "weights"), WRONG)
-@pytest.mark.parametrize("whole", STATED)
-def test_what_a_part_stated_is_named_where_it_is_no_law(whole, values, weights):
-    made = STATED[whole](Sure(says_as_shared, size=2, kept=(len(values), *values, *weights)))
-    match = (
-        rf"forecaster .* stated the forecasts {brief(values)} with weights {brief(weights)} in round 1, run 3"
-    )
-    for by_hand in (False, True):
-        game = Game(made, n.Drift(), horizon=9, runs=range(3, 5))
-        with pytest.raises(InvalidForecast, match=match):
-            game.ask() if by_hand else game.advance(9)
-
-
-@pytest.mark.parametrize("size", [0, -7, 99])
-@pytest.mark.parametrize("whole", STATED)
-def test_a_part_without_a_law_of_its_size_is_refused(whole, size):
-    game = Game(STATED[whole](Sure(says_nothing, kept=(size,))), n.Drift(), horizon=9, runs=range(3, 5))
-    with pytest.raises(
-        InvalidForecast, match=r"forecaster .* stated a law of -?\d+ atoms.* in round 1, run 3"
-    ):
-        game.advance(9)
-
-
-def brief(numbers):
-    return re.escape(shown(np.array(numbers)))

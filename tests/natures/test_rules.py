@@ -337,10 +337,12 @@ def test_it_is_its_rule(nature, make, seed):
                 played.send((float(round.forecast[run]), int(round.outcome[run])))
 
 
-@pytest.mark.parametrize("order", ["turns", "random"])
-def test_each_stream_is_its_part_alone(order, seed):
+@pytest.mark.parametrize(
+    ("order", "parts"),
+    [("turns", (n.Drift(), n.UniformTruth())), ("random", (n.Ratchet(), n.Drift(), n.UniformTruth()))],
+)
+def test_each_stream_is_its_part_alone(order, parts, seed):
     """In the game of its own questions."""
-    parts = n.Greedy(), n.Drift(), n.UniformTruth()
     nature = n.Streams(parts, order)
     path = "nature", strategy_key(nature), f"T={HORIZON}"
     whose = nature.start(HORIZON, Stream(seed, path, range(1))).streams_of(1, HORIZON)
@@ -348,7 +350,8 @@ def test_each_stream_is_its_part_alone(order, seed):
     own = [Stream(seed, (*path, f"part {i}"), range(RUNS)).block(count) for i, count in enumerate(mine)]
     log, _ = noted(Quarters(), nature, HORIZON, RUNS, seed)
     for run in range(RUNS):
-        rules, asked = [greedy(), drift(mine[1]), of(lambda t, u: u)], [0] * 3
+        rules = [drift(mine[-2]), of(lambda t, u: u)]
+        rules, asked = [ratchet(0.5, -1.0, 0.5)] * (len(parts) == 3) + rules, [0] * 3
         for i, round in zip(whose.tolist(), log, strict=True):
             expected = rules[i].send((round.laws[run], own[i][asked[i], run]))
             assert round.q[run] == pytest.approx(expected, abs=1e-9)
