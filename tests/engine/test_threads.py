@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import dataclass
+from itertools import cycle
 
 import pytest
 
@@ -40,16 +41,20 @@ class Remembering(Nature):
         )
 
 
-@pytest.mark.parametrize(("runs", "threads"), [(64, 1), (2, 2), (3, 2), (7, 3), (64, 3), (129, 2)])
+PAIRS = [
+    (Constant(), Bernoulli()),
+    (ForecastHedging(), Greedy()),  # remembers levels
+    (DefensiveForecasting(), Contrarian()),  # remembers forecasts
+]
+#: one compilation for all tests
+MIXED = Mixture((Greedy(), KinkApproach(), SparseBias()))
+
+
 @pytest.mark.parametrize(
-    ("forecaster", "nature"),
-    [
-        (Constant(), Bernoulli()),
-        (ForecastHedging(), Greedy()),  # remembers levels
-        (DefensiveForecasting(), Contrarian()),  # remembers forecasts
-    ],
+    ("pair", "runs", "threads"),
+    list(zip(cycle(PAIRS), (64, 2, 3, 7, 64, 129), (1, 2, 2, 3, 3, 2))),
 )
-def test_all_threads_play_runs_of_their_own(forecaster, nature, runs, threads, monkeypatch):
+def test_all_threads_play_runs_of_their_own(pair, runs, threads, monkeypatch):
     shares, play_runs = [], loop.play_runs
 
     def noted():
@@ -61,7 +66,7 @@ def test_all_threads_play_runs_of_their_own(forecaster, nature, runs, threads, m
 
     monkeypatch.setattr(module, "THREAD", 1)
     monkeypatch.setattr(loop, "play_runs", noted)
-    played(forecaster, nature, 200, runs=range(runs), threads=threads)
+    played(*pair, 200, runs=range(runs), threads=threads)
     assert len(shares) == threads
     assert sorted(run for share in shares for run in share) == list(range(runs))
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
@@ -72,9 +77,7 @@ def test_a_short_game_needs_no_thread(monkeypatch):
     played(Constant(), horizon=100, runs=range(64), threads=8)
 
 
-@pytest.mark.parametrize(
-    "nature", [Greedy(), KinkApproach(), SparseBias(), Mixture((Greedy(), Bernoulli(), KinkApproach()))]
-)
+@pytest.mark.parametrize("nature", [Greedy(), KinkApproach(), SparseBias(), MIXED])
 def test_a_grid_is_all_the_room_that_levels_need(nature):
     """The size of a pickle depends neither on the length of the game nor on that of its stretches."""
     kept = []
@@ -99,7 +102,7 @@ def test_no_level_is_written_where_there_is_no_room(seed):
     That one of them is not drawn in one of the runs has a probability below 3·101·(100/101)^3000 < 1e-10.
     """
     m, options = 100, {"runs": range(3), "seed": seed}
-    pair = UniformRandom(m), Mixture((Greedy(), KinkApproach(), SparseBias()))
+    pair = UniformRandom(m), MIXED
     whole = by_hand(*pair, rounds=3000, **options)
     for length in (1, 7, 101, 3000):
         game = game_of(*pair, 3000, **options)

@@ -339,7 +339,7 @@ def test_it_is_its_rule(nature, make, seed):
 
 @pytest.mark.parametrize(
     ("order", "parts"),
-    [("turns", (n.Drift(), n.UniformTruth())), ("random", (n.Ratchet(), n.Drift(), n.UniformTruth()))],
+    [("turns", (n.Drift(), n.UniformTruth())), ("random", (n.Greedy(), n.Drift(), n.UniformTruth()))],
 )
 def test_each_stream_is_its_part_alone(order, parts, seed):
     """In the game of its own questions."""
@@ -351,7 +351,7 @@ def test_each_stream_is_its_part_alone(order, parts, seed):
     log, _ = noted(Quarters(), nature, HORIZON, RUNS, seed)
     for run in range(RUNS):
         rules = [drift(mine[-2]), of(lambda t, u: u)]
-        rules, asked = [ratchet(0.5, -1.0, 0.5)] * (len(parts) == 3) + rules, [0] * 3
+        rules, asked = [greedy()] * (len(parts) == 3) + rules, [0] * 3
         for i, round in zip(whose.tolist(), log, strict=True):
             expected = rules[i].send((round.laws[run], own[i][asked[i], run]))
             assert round.q[run] == pytest.approx(expected, abs=1e-9)

@@ -2,7 +2,6 @@
 
 import inspect
 import re
-from itertools import pairwise
 
 import pytest
 from hatchling.metadata.core import ProjectMetadata
@@ -18,7 +17,7 @@ from onlinecal.report.catalogue import KINDS, parameters_of, rates, rows
 from tests import recalibrated, truthfulness
 from tests.gallery import digests
 from tests.index_page import alone, links
-from tests.pages import DOCS, README, ROOT, pages
+from tests.pages import DOCS, README, ROOT
 
 #: the keys in the sources of measures
 REFERENCES = set(re.findall(r"^- (\w+): ", (DOCS / "references.md").read_text("utf-8"), re.MULTILINE))
@@ -187,17 +186,6 @@ def test_every_page_is_listed():
     menu = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
     for page in DOCS.rglob("*.md"):
         assert f" {page.relative_to(DOCS)}\n" in menu
-
-
-@pytest.mark.parametrize(
-    "page", [*pages(), ROOT / "scenarios" / "papers" / "README.md"], ids=lambda page: page.stem
-)
-def test_no_page_says_a_thing_twice_running_or_has_a_heading_twice(page):
-    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
-    parts = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
-    assert [part for part, following in pairwise(parts) if part == following] == []
-    headings = [part for part in parts if re.match(r"#+ |\*\*[^*\n]+\*\*( \(.*\))?$", part)]
-    assert len(headings) == len(set(headings))
 
 
 def test_pictures_of_the_gallery_are_drawn_by_the_code_on_the_page():
