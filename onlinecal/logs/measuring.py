@@ -191,7 +191,7 @@ def measured(log: Log, name: str, settings: Settings) -> Measured:
 
 
 def _by_chance(resample: Resample, settings: Settings) -> tuple[float | None, float | None]:
-    """What the worst threshold of calibrated forecasts would lose on average, and how often as much as here."""
+    """The mean loss by the worst threshold of calibrated forecasts, and how often it is as large as here."""
     if not settings.draws or resample.too_few:
         return None, None
     against = Reference(resample)

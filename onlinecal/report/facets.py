@@ -71,7 +71,7 @@ def facets(
     It is headed by the column "heading" of its part, or else by the value of `column`.
     `words` are its caption, and the label of the figure. `facts` stand in the title line. `panel` is in inches, `bar`
     is the text of a bar of colours. The legend has a line for each of the column `names`, by its "place", with these
-    options of matplotlib, and what `legend` makes on the page of the figure. With axes below each panel, of
+    options of matplotlib. What `legend` makes on the page of the figure follows. With axes below each panel, of
     `lower` of its height, it is `draw(axes, part, below)`.
     """
     rows, columns = ([*table[name].unique()] if name else [""] for name in (row, column))

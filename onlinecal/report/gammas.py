@@ -54,7 +54,7 @@ def _gamma(where: str, one: Any, y: ArrayLike | None) -> JointDistribution:
 def table_of(
     several: Mapping[Any, Any], make: Callable[[Any, Any], tuple[str, Iterable[Part]]]
 ) -> pd.DataFrame:
-    """What `make` finds of each label and Γ, the end of a heading and parts; "missing" where Γ is not kept."""
+    """Finds by `make` the end of a heading and parts of each label and Γ; "missing" where Γ is not kept."""
     parts: list[Part] = []
     for label, gamma in several.items():
         text, found = ("", [{"mark": "missing"}]) if gamma is None else make(label, gamma)

@@ -70,7 +70,7 @@ class Serial:
 
 
 class Processes:
-    """Plays in processes of this machine, each with one thread and one unit; one that dies takes no other with it."""
+    """Plays in processes of this machine, each with one thread and one unit. One that dies takes no other with it."""
 
     #: how often a unit is played again after its worker died, then with all memory for itself
     again = 1
