@@ -16,7 +16,6 @@ from onlinecal.growth.rates import best_known
 from onlinecal.growth.words import literal
 from onlinecal.measures import MEASURES
 from onlinecal.report.facets import stacked
-from onlinecal.report.style import raised
 from onlinecal.study.curves import Curve
 
 Part = dict[str, Any]
@@ -148,7 +147,7 @@ def _lowest(part: Part, means: Sequence[Part]) -> Part:
 def power(growth: Growth) -> str:
     """T to its exponent; the interval on the same line where that is too wide."""
     if growth.clear:
-        return f"T{raised(fixed(growth.value))}"
+        return f"T^{fixed(growth.value)}"
     return f"T^? {growth.interval}".replace(" ", "\N{NO-BREAK SPACE}")
 
 

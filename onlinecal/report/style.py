@@ -110,15 +110,10 @@ def tick(value: float, _: object = None) -> str:
 
 def decade(value: float, _: object = None) -> str:
     """A power of ten beside an axis, as text: a formula takes as long to parse as its axis to draw."""
-    return "10" + raised(f"{np.log10(value):.0f}") if value > 0.0 else ""  # 0: less than any number
+    return "10" + f"{np.log10(value):.0f}".translate(_RAISED) if value > 0.0 else ""  # 0: less than any number
 
 
-def raised(number: str) -> str:
-    """A number as an exponent."""
-    return number.translate(_RAISED)
-
-
-_RAISED = str.maketrans("-0123456789.", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹·")
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def log_ticks(*axes: Any, ratio: float | None = None) -> None:
