@@ -1,4 +1,4 @@
-"""Cells that are sent to other processes: plug-ins with their text, versions that have to be the same, unguarded scripts."""
+"""Cells that are sent to others: plug-ins with their text, versions that have to be the same, unguarded scripts."""
 
 import importlib
 import io
