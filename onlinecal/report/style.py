@@ -110,7 +110,9 @@ def tick(value: float, _: object = None) -> str:
 
 def decade(value: float, _: object = None) -> str:
     """A power of ten beside an axis, as text: a formula takes as long to parse as its axis to draw."""
-    return "10" + f"{np.log10(value):.0f}".translate(_RAISED) if value > 0.0 else ""  # 0: less than any number
+    return (
+        "10" + f"{np.log10(value):.0f}".translate(_RAISED) if value > 0.0 else ""
+    )  # 0: less than any number
 
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
