@@ -42,7 +42,7 @@ def rising(t, first, n, q):
     """Σ_l n_l (q_l − t_c)_+, over the l with first[l] ≤ c, for each c; t ascends."""
     # The joint slope is a sum of whole numbers where n are counts, so that no large sums cancel.
     size = len(t)
-    out, jump, slope = np.zeros(size), np.zeros(size), np.zeros(size)
+    jump, slope = np.zeros(size), np.zeros(size)
     for i in range(len(n)):
         a = first[i]
         if a >= size or not q[i] > t[a]:
@@ -59,8 +59,8 @@ def rising(t, first, n, q):
             height, rest = add(height, rest, -rate * (t[c] - t[c - 1]))
         height, rest = add(height, rest, jump[c])
         rate += slope[c]
-        out[c] = max(height + rest, 0.0)
-    return out
+        jump[c] = max(height + rest, 0.0)  # in its place, which saves an array
+    return jump
 
 
 @kernel

@@ -97,7 +97,7 @@ def test_a_run_ends_with_them_where_there_are_very_many_totals(tmp_path, monkeyp
         'natures = [{ name = "bernoulli", q = { each = [0.5, 0.75] } }]\n'
     )
     whole = onlinecal("run", scenario, "-o", path, cwd=tmp_path).stdout
-    assert f"picture: onlinecal plot {path}" in whole
+    assert f"picture: onlinecal plot '{path}'" in whole
     monkeypatch.setattr(overviews, "LONG", 3)
     short = onlinecal("run", scenario, "-o", path, "--resume", cwd=tmp_path).stdout
     assert "forecasters by their largest total over the natures" in short

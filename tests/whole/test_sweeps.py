@@ -82,7 +82,7 @@ def test_measures_tasks_responses_schedules_and_people(tmp_path):
     planned = cells(tmp_path, rest=REST)
     panel = planned[0].panel
     assert panel.names[:4] == [*(f"binned_ece(bins={bins})" for bins in (5, 10, 15)), "ece"]
-    assert [task.name for task in panel.tasks] == [
+    assert [asked.name for asked in panel.asked[4:]] == [
         *(f"umbrella(cost={c}), rounded(m={m})" for c in (0.2, 0.4) for m in (5, 10)),
         "mine(payoffs=[[1, 0], [0, 1]])", "mine(payoffs=[[1, 0], [0, 0.5]])",
     ]  # fmt: skip

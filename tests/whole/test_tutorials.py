@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from onlinecal.scenario import load
-from tests.pages import DOCS, README, pages
+from tests.pages import DOCS, pages
 from tests.tutorials import Command, File, play, steps
 
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
@@ -84,10 +84,10 @@ class RunningMean:
 """
 
 
-@pytest.mark.parametrize("page", [README, DOCS / "scenarios.md"], ids=["README", "scenarios"])
-def test_a_scenario_that_a_page_shows_can_be_played(page, tmp_path, monkeypatch):
+def test_a_scenario_that_a_page_shows_can_be_played(tmp_path, monkeypatch):
     """As it stands, with the plug-in and the file that it names beside it; a part is completed."""
-    blocks = re.findall(r"^```toml\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    page = (DOCS / "scenarios.md").read_text("utf-8")
+    blocks = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert blocks
     (tmp_path / "my_module.py").write_text(MODULE)
     (tmp_path / "rain.csv").write_text("precipitation\n" + "0.0\n1.5\n" * 32_000)
