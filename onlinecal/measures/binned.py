@@ -117,7 +117,7 @@ def _size(residuals: Floats) -> float:
 
 @of_gamma
 def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
-    """Expected calibration error of order p: (Σ w_i |q_i − v_i|^p)^{1/p} over the level sets, in [0, 1].
+    """Mean gap between forecast and frequency, of order p: (Σ w_i |q_i − v_i|^p)^{1/p} over the level sets, in [0, 1].
 
     Source: Foster & Vohra 1998; Błasiok, Gopalan, Hu & Nakkiran 2023, §4.3.
 

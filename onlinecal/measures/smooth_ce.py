@@ -185,7 +185,7 @@ def lipschitz_weights(distances, r, low, high):
 
 @of_gamma
 def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float:
-    """Smooth calibration error smCE(Γ): the largest correlation of the residual with a Lipschitz weight.
+    """Smooth calibration error smCE(Γ), in which close forecasts share their errors.
 
     smCE(Γ) = max Σ_i r_i ω_i over |ω_i| ≤ 1, |ω_{i+1} − ω_i| ≤ h(v_{i+1}) − h(v_i), with h(v) = v. For another
     increasing h it is the weak calibration error under the metric |h(u) − h(v)|. By duality it is min Σ_i |g_i −

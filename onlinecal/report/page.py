@@ -127,8 +127,7 @@ def _measures(study: Study, shown: Sequence[str]) -> list[tuple[str, str]]:
             found.setdefault(column.measure, f"{first} Source: {record.source}.")
         elif column.of_task:
             found["swap_regret[task]"] = (
-                "The gain of a decision maker from another action in place of the one taken on each prediction, the "
-                "same in all rounds with that prediction."
+                "What the best action for each forecast, the same in all rounds with it, would have earned more."
             )
     return list(found.items())
 
@@ -268,8 +267,7 @@ def bounds(study: Study) -> list[str]:
 #: the remarks of `Curve.against_rates` that are worth a sentence
 _BEYOND = {
     "above proven": "faster over these T than the bound proved for their forecaster, below which they may still lie",
-    "above O": "faster over these T than the best known rate, which some forecaster is proved to keep against every "
-    "nature that its source admits",
+    "above O": "faster over these T than the best known rate, which some forecaster provably keeps",
 }
 
 

@@ -27,10 +27,10 @@ ROWS, MEASURES = 40, 6
 AGAINST_RATES = {
     "above proven": "grows faster over these T, and still at the largest, than the bound proved for this forecaster, "
     "below which its total may still lie",
-    "above O": "grows faster over these T, and still at the largest, than {rate}, which some forecaster is proved to "
-    "keep against every nature that its source admits",
-    "below Ω": "grows slower over these T, and still at the largest, than {rate}; it contradicts nothing: so much the "
-    "worst nature forces, and this one forces less",
+    "above O": "grows faster over these T, and still at the largest, than {rate}, a rate that some forecaster provably "
+    "keeps",
+    "below Ω": "grows slower over these T, and still at the largest, than {rate}; no contradiction: this nature is "
+    "easier than the worst one",
 }
 #: the columns of `totals`
 TOTALS = [
@@ -218,7 +218,7 @@ def _remarks(curves: Sequence[Curve]) -> str:
     if not any(curve.fresh for curve in curves):
         return "no remarks, for these are the rounds of one game, which is tuned to its end"
     late = ", and every outcome is known at once" * any(curve.open is not None for curve in curves)
-    return f"a remark where games tuned to their T grow elsewhere{late}"
+    return f"a remark marks growth of games tuned to their T outside this range{late}"
 
 
 def exponents_markdown(study: Study) -> str:

@@ -137,7 +137,10 @@ def test_the_best_known_rates_are_not_held_against_games_in_which_outcomes_come_
     rates = {("contrarian", "Ω(T^0.54389)"), ("contrarian", "O(T^(2/3))")}
     assert {*zip(known["nature"], known["label"], strict=True)} == rates
     for some, said in (
-        (study, "a remark where games tuned to their T grow elsewhere, and every outcome is known at once"),
+        (
+            study,
+            "a remark marks growth of games tuned to their T outside this range, and every outcome is known at once",
+        ),
         (study.only(natures=[late]), "no remarks, for outcomes may come late here"),
     ):
         assert said in printed(
