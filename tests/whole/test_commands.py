@@ -110,7 +110,7 @@ SAID = [
      "swap_regret[umbrella]|[1.00, 1.00]|onlinecal plot results/small.db|T^α: mean growth exponent over these T"),
     ("compare results/small.db", 0, "ece: total T", ""),
     ("compare results/small.db --measure ece", 0, "ece: total T", "contrarian|[1.00, 1.00]|above O: grows faster over "
-     "these T, and still at the largest, than O(T^(2/3)), which some forecaster is proved to keep"),
+     "these T, and still at the largest, than O(T^(2/3)), a rate that some forecaster provably keeps"),
     ("compare results/delays.db --paired --measure ece", 0, "", "the 100 intervals hold all together with 95 %"),
     ("compare results/small.db --nature drift --ranking", 0, "ece: ranks; T = 400, 4 runs", ""),
     ("compare results/small.db --pareto ece smooth_ce", 0, "", "of 2 on the front"),
