@@ -43,7 +43,12 @@ def measure(
     time: str | None = option("a column of times or dates, in order"),
     weight: str | None = option("a column of weights"),
     cluster: str | None = option(
-        "a column of labels; rows with the same one may depend on each other; default --time", "--cluster"
+        "a column of labels; rows with the same one may depend on each other; default --id, or --time",
+        "--cluster",
+    ),
+    key: str | None = option(
+        "a column that tells questions apart that are forecast many times; none: no column (default: looked for)",
+        "--id",
     ),
     name: list[str] | None = option(
         "which measures, or all; may be repeated; default eight", "--measure", "-m"
@@ -79,8 +84,10 @@ def measure(
     page_name(html)
     asked = Asked(
         tuple(forecast or ()), outcome, positive, classes, tuple(by or ()), time, weight, cluster, percent,
-        skip_missing, sort, delimiter=delimiter, encoding=encoding,
+        skip_missing, sort, delimiter=delimiter, encoding=encoding, **_questions(key),
     )  # fmt: skip
+    if key is not None and cluster is not None:
+        raise InvalidParameter(f"--id {key} beside --cluster {cluster}; expected one or the other")
     if everything and name:
         raise InvalidParameter(f"--all beside --measure {name[0]}; expected one or the other")
     if classes and positive is not None:
@@ -104,7 +111,10 @@ def watch(
     file: Path = argument("a CSV file with forecasts and outcomes, or - for standard input", "FILE"),
     forecast: str | None = option("column of forecasts; default forecast, p, …", "--forecast", "-f"),
     outcome: str | None = option("column of outcomes; default outcome, y, label, …", "--outcome", "-y"),
-    key: str | None = option("column that tells questions apart; outcomes may come in later lines", "--id"),
+    key: str | None = option(
+        "column that tells questions apart; each counts once, outcomes may come later; none: each line counts",
+        "--id",
+    ),
     time: str | None = option("column of times, which must not descend"),
     positive: str | None = POSITIVE,
     percent: bool = PERCENT,
@@ -140,7 +150,7 @@ def watch(
     source = None if str(file) == "-" else file
     asked = Asked(
         forecasts=(forecast,) if forecast is not None else (), outcome=outcome, positive=positive, time=time,
-        percent=percent, skip_missing=skip_missing, key=key, delimiter=delimiter,
+        percent=percent, skip_missing=skip_missing, delimiter=delimiter, **_questions(key),
     )  # fmt: skip
     with nullcontext() if state is None else writing(state):
         monitor = _monitor(state, alpha, restart, open_at_once)
@@ -160,6 +170,11 @@ def watch(
         raise typer.Exit(130)
     if monitor.alarms:
         raise typer.Exit(1)
+
+
+def _questions(key: str | None) -> dict[str, Any]:
+    """The settings of --id: a column, or that there is none."""
+    return {"questions": False} if key == "none" else {"key": key}
 
 
 def _monitor(state: Path | None, alpha: float | None, restart: str | None, open_at_once: int | None) -> Any:

@@ -149,7 +149,13 @@ class Rows:
         place, words = distinct(self._cells(column))
         texts = ["" if word.strip().lower() in EMPTY else word.strip() for word in words]
         names = sorted(set(texts))
-        return np.array([names.index(text) for text in texts], dtype=np.int64)[place], names
+        of = {name: i for i, name in enumerate(names)}
+        return np.array([of[text] for text in texts], dtype=np.int64)[place], names
+
+    def repeats(self, column: str) -> bool:
+        """Whether cells of a column of single values repeat."""
+        cells = self._cells(column)
+        return not cells.dtype.is_nested() and cells.n_unique() < self.rows
 
     def check_order(self, column: str, values: Floats, rows: Ints, expected: str) -> None:
         """Refuses rows with descending values."""

@@ -10,6 +10,8 @@ import numpy as np
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.rows import EMPTY, MOST_WORDS, WORDS, Rows, are_names, as_number
+from onlinecal.core.words import number_of
+from onlinecal.logs.questions import check_one_outcome, question_column
 
 #: usual names of columns of forecasts and of outcomes, in lower case, letters and digits alone
 FORECASTS = {
@@ -41,8 +43,8 @@ class Asked:
     # whether rows are brought into the order of time; else rows out of order are an error
     sort: bool = False
     resolved: str | None = None  # the column of times at which outcomes became known; empty for never
-    # the column that tells questions apart, where outcomes come in lines of their own
-    key: str | None = None
+    key: str | None = None  # the column that tells questions apart
+    questions: bool = True  # whether it is looked for where it is not named
     open: bool = False  # whether outcomes may be missing, as they are not known yet; else that is an error
     delimiter: str | None = None  # by the header where it is not given
     encoding: str | None = None
@@ -142,16 +144,27 @@ def _rows_of(table: Rows, asked: Asked) -> Log:
             if ends[i] < ends[i + 1]:
                 label = text if len(asked.by) == 1 else f"{name}: {text or '(empty)'}"
                 groups[label] = order[ends[i] : ends[i + 1]]
-    clusters, cluster = None, asked.cluster or ""
-    if asked.cluster is not None:
-        place, texts = table.groups(asked.cluster)
+    clusters, cluster = None, asked.cluster or asked.key or ""
+    if not cluster and asked.questions and many is None and not asked.open:
+        cluster = questions_in(table, asked, rows) or ""
+    if cluster:
+        place, texts = table.groups(cluster)
         bare = np.isin(place, [i for i, text in enumerate(texts) if not text]) & keep
         if bare.any():
             raise InvalidData(
                 f"{table.where(int(np.argmax(bare)))}: column {cluster!r} is empty; expected the label of a cluster"
             )
         clusters = place[rows]
-        said += (f"rows with one label in {cluster!r} may depend on each other: they are one cluster",)
+        if asked.key is not None:
+            check_one_outcome(table, cluster, rows, clusters, outcomes[rows])
+        if asked.cluster is not None:
+            said += (f"rows with one label in {cluster!r} may depend on each other: they are one cluster",)
+        else:
+            count = number_of(len(np.unique(clusters)), "question")
+            said += (
+                f"{count} in {cluster!r}, each with one outcome, are one cluster each (--id none takes rows as "
+                "independent)",
+            )
     elif times is not None and len(rows) and (np.diff(times[rows]) == 0.0).any():
         clusters, cluster = np.cumsum(np.diff(times[rows], prepend=times[rows[0]]) > 0.0), str(asked.time)
         said += (f"rows of one time in {cluster!r} may depend on each other: they are one cluster",)
@@ -304,6 +317,19 @@ def columns_of(
             f"{table.name}: columns {listed} might be the forecasts; expected one: --forecast COLUMN"
         )
     return replace(asked, forecasts=tuple(forecasts), outcome=outcome), said
+
+
+def questions_in(table: Rows, asked: Asked, rows: Ints | None = None) -> str | None:
+    """The column that tells questions apart, where they come back, by these rows or all that are complete."""
+    p = [probabilities(table, name, asked.percent) for name in asked.forecasts]
+    if asked.classes:
+        y = table.groups(str(asked.outcome))[0].astype(np.float64)
+    else:
+        y, _ = table.outcomes(str(asked.outcome), asked.positive)
+    if rows is None:
+        rows = np.flatnonzero(np.isfinite([y, *p]).all(axis=0))
+    taken = {*asked.forecasts, asked.outcome, asked.time, asked.weight, asked.resolved}
+    return question_column(table, taken, rows, [each[rows] for each in p], y[rows])
 
 
 def _of_labels(table: Rows, outcome: str, named: list[str]) -> list[str]:

@@ -10,7 +10,7 @@ from onlinecal.core.memory import GIB, free_memory
 from onlinecal.core.rows import Rows
 from onlinecal.logs.measuring import Report, Settings, measure_log
 from onlinecal.logs.multiclass import logs_of_classes
-from onlinecal.logs.reading import Asked, columns_of, read_log
+from onlinecal.logs.reading import Asked, columns_of, questions_in, read_log
 
 #: memory of a file while its rows are measured, in multiples of its size; of Parquet with 10^7 different forecasts 26
 ROOM, PARQUET = 20.0, 40.0
@@ -27,6 +27,7 @@ LARGE_BYTES, LARGE_ROWS = 2**25, 2_000_000
 def report_of(source: str, asked: Asked, settings: Settings, in_parts: bool | None = None) -> Report:
     """The report of a file; `in_parts` whether its rows are counted while they are read, or kept in memory."""
     whole = [f"--{name}" for name in ("time", "weight", "cluster", "classes") if getattr(asked, name)]
+    whole += ["--id"] * (asked.key is not None)
     with scanned(source, delimiter=asked.delimiter, encoding=asked.encoding) as file:
         needed, free = bytes_needed(file), free_memory()
         large = in_parts is None and not whole and (is_large(file) or needed > 0.5 * free)
@@ -41,6 +42,11 @@ def report_of(source: str, asked: Asked, settings: Settings, in_parts: bool | No
                 "the file is read in parts: copies of rows and dependence between neighbouring ones are not looked "
                 "for, and there are no bounds for rows without an outcome"
             )
+            if asked.questions and (panel := questions_in(file.rows(HEAD), asked)):
+                said.append(
+                    f"questions in {panel!r} come back with one outcome, and their rows are taken as independent; "
+                    f"--id {panel} takes each as a cluster"
+                )
             table = _different(file, asked)
         elif needed > free:
             raise InvalidData(

@@ -14,7 +14,15 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import check_delimiter, csv_rows, headline
 from onlinecal.core.rows import NO_TIME, Rows, as_time
 from onlinecal.core.words import number_of
-from onlinecal.logs.reading import Asked, columns_of, never_positive, probabilities, unit_caution
+from onlinecal.logs.questions import several_outcomes
+from onlinecal.logs.reading import (
+    Asked,
+    columns_of,
+    never_positive,
+    probabilities,
+    questions_in,
+    unit_caution,
+)
 from onlinecal.monitoring.monitor import Monitor
 
 #: lines that are read at once; bytes without the end of a line that are waited for
@@ -44,15 +52,16 @@ class Feed:
         self.monitor, self.name, self._asked, self._say = monitor, name, asked, say
         if not (monitor.events or monitor.open):
             monitor.note["feed"] = {
-                "offset": 0, "line": 0, "header": None, "open": {}, "last": None, "piped": False, "largest": 0.0,
-                "skipped": 0,
+                "offset": 0, "line": 0, "header": None, "open": {}, "settled": {}, "last": None, "piped": False,
+                "largest": 0.0, "skipped": 0, "repeated": 0,
             }  # fmt: skip
         elif "feed" not in monitor.note:
             raise InvalidParameter(
                 f"{name}: the monitor has taken {number_of(monitor.events, 'event')} that no watch has read; "
                 "expected one of a watch (another --state)"
             )
-        self._note: dict[str, Any] = monitor.note["feed"]
+        self._note: dict[str, Any] = {"settled": {}, "repeated": 0} | monitor.note["feed"]
+        monitor.note["feed"] = self._note
         # Bytes that are not taken yet, as lines that wait for the positive word; and whether that has been said.
         self._rest, self._waited = b"", False
         if "asked" in self._note:
@@ -110,6 +119,8 @@ class Feed:
             self._block(lines[done : done + _AT_ONCE])
         if last and note["skipped"]:
             self._say(f"{number_of(note['skipped'], 'line')} without a forecast or an outcome left out")
+        if last and note["repeated"]:
+            self._say(f"{number_of(note['repeated'], 'later line')} of the same questions not counted")
         if last and self._asked.percent and 0.0 < note["largest"] <= 0.01:
             self._say(unit_caution(self._asked.forecasts[0]))
 
@@ -144,11 +155,26 @@ class Feed:
                     self._waited = True
                     self._say(f"no line of {self.name} holds {word!r} yet; none is taken before one does")
                 return None
+        if named.key is None and named.questions and "asked" not in self._note:
+            named = replace(named, key=self._questions_in(lines[above + 1 :], columns, named))
         self._asked = named
         self._note.update(header=columns, asked=_kept(named))
         for text in said:
             self._say(text)
         return above + 1
+
+    def _questions_in(self, lines: list[bytes], columns: list[str], named: Asked) -> str | None:
+        """The column that tells questions apart in the first lines, if any."""
+        try:
+            found = questions_in(self._rows(lines, columns, 0)[0], named)
+        except InvalidData:  # it is named when its line is taken
+            return None
+        if found is not None:
+            self._say(
+                f"questions in {found!r} come back with one outcome: each counts once, by its first forecast (--id "
+                "none counts each line)"
+            )
+        return found
 
     def _here(self) -> str:
         return f"{self.name}, line {self._note['line'] + 1}"
@@ -186,14 +212,14 @@ class Feed:
             return
         done, first = 0, int(note["line"])
         try:
-            if asked.key is None or not (missing.any() or note["open"]):
+            if asked.key is None:
                 self.monitor.update(p[~missing], y[~missing])
                 done = rows.rows
                 note["skipped"] += int(missing.sum())
             else:
                 keys = rows.sample(asked.key, rows.rows)
                 for one, other, key in zip(p.tolist(), y.tolist(), keys, strict=True):
-                    self._question(f"{self.name}, line {first + places[done] + 1}", one, other, key)
+                    self._question(first + places[done] + 1, one, other, key)
                     done += 1
         finally:
             if done:
@@ -233,23 +259,39 @@ class Feed:
             )
         return values
 
-    def _question(self, where: str, p: float, y: float, key: str) -> None:
-        """A line with a key, where questions are open or one of both is missing."""
+    def _question(self, line: int, p: float, y: float, key: str) -> None:
+        """A line with a key: a question is asked by its first forecast, and told once."""
+        # The first forecast is chosen without a look at what comes later. The mean of all is not calibrated where
+        # forecasts become better, and the last one not where questions close because of their outcome.
         opened: dict[str, int] = self._note["open"]
+        settled: dict[str, list[float]] = self._note["settled"]
+        where, key = f"{self.name}, line {line}", key.strip()
+        if not key:
+            raise InvalidData(
+                f"{where}: column {self._asked.key!r} is empty; expected what tells questions apart"
+            )
         if math.isnan(p) and math.isnan(y):
             if not self._asked.skip_missing:
                 raise InvalidData(f"{where} has neither forecast nor outcome; expected one of them")
             self._note["skipped"] += 1
+        elif key in settled:
+            before, at = settled[key]
+            if not math.isnan(y) and y != before:
+                raise InvalidData(several_outcomes(where, key, y, before, f"line {at:.0f}"))
+            self._note["repeated"] += 1
         elif math.isnan(y):
             if key in opened:
-                raise InvalidData(f"{where}: question {key!r} is open already; expected its outcome")
-            opened[key] = self.monitor.ask(p)
-        elif key in opened:  # files that are written again repeat the forecast beside the outcome
-            self.monitor.tell(opened.pop(key), y)
-        elif math.isnan(p):
+                self._note["repeated"] += 1
+            else:
+                opened[key] = self.monitor.ask(p)
+        elif math.isnan(p) and key not in opened:
             raise InvalidData(f"{where}: no forecast for {key!r} is open; expected it before its outcome")
         else:
-            self.monitor.update(p, y)
+            settled[key] = [y, line]
+            if key in opened:  # files that are written again repeat the forecast beside the outcome
+                self.monitor.tell(opened.pop(key), y)
+            else:
+                self.monitor.update(p, y)
 
 
 def _kept(asked: Asked) -> dict[str, Any]:

@@ -143,7 +143,7 @@ def test_the_command_takes_rows_of_one_label_or_time_as_a_cluster(log):
     asked = "measure f.csv -y y -f p -f q -m smooth_ce --by site --draws 99 --json"
     label, time, plain = (
         json.loads(onlinecal(f"{asked} {more}", cwd=log.parent).stdout)
-        for more in ("--cluster event", "--time event", "")
+        for more in ("--cluster event", "--time event", "--id none")
     )
     once = pd.read_csv(log)
     for data in (label, time):

@@ -116,8 +116,8 @@ BAD = [
     ("p,p,y\n,1\n", {}, "(there are several 'p')"),
     ("p,y\n,1\n", {"key": "id"}, "no column 'id'"),
     ("p,y,id\n,1,a\n", {"key": "id"}, "no forecast for 'a' is open"),
+    ("p,y,id\n.5,1,\n", {"key": "id"}, "line 2: column 'id' is empty; expected what tells questions apart"),
     ("p,y,id\n,,a\n", {"key": "id"}, "neither forecast nor outcome"),
-    ("p,y,id\n0.5,,a\n0.5,,a\n", {"key": "id"}, "line 3: question 'a' is open already"),
     ("p,y,t\n.5,1,2026-01-02\n.5,1,2026-01-01\n", {"time": "t"}, "line 3: goes back in time"),
     ("p,y,t\n.5,1,2026\n.5,1,2026-01-01\n", {"time": "t"}, "line 3: column 't' is '2026-01-01'; expected"),
     ("p,y\n0.5,\xff\n", {}, "x, line 2 is not UTF-8 (invalid start byte); expected UTF-8: iconv"),
@@ -175,13 +175,13 @@ def test_lines_at_once_are_lines_one_by_one(monkeypatch, wrong, odd, asked):
 
 
 def test_lines_that_wait_are_read_at_once(monkeypatch, wrong):
-    """Where there is nothing odd, none is looked at by itself; the first lines also tell the columns."""
+    """Where there is nothing odd, none is looked at by itself; the first lines also tell the columns, and questions."""
     looked_at, rows = [], Feed._rows
     monkeypatch.setattr(
         Feed, "_rows", lambda self, lines, *more: looked_at.append(len(lines)) or rows(self, lines, *more)
     )
     assert fed(wrong[2].encode())[0].events == 300
-    assert looked_at == [300, 300]
+    assert looked_at == [300, 300, 300]
 
 
 # ---------------------------------------------------------------- files
