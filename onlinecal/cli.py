@@ -89,8 +89,17 @@ class Command(TyperCommand):
                 vars(parameter)["display_type_rich"] = lambda ctx: ""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """As typer."""
-        return _refusing(ctx, super().parse_args, args)
+        """As typer, but that an option of one value is refused where it is given twice."""
+        return _refusing(ctx, self._parse_once, args)
+
+    def _parse_once(self, ctx: Any, args: list[str]) -> Any:
+        # Of two values the library would take the last.
+        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        for parameter in given:
+            many = parameter.multiple or getattr(parameter, "is_flag", False)
+            if given.count(parameter) > 1 and not many:
+                raise UsageError(f"option {parameter.opts[0]} is given twice; expected it once")
+        return super().parse_args(ctx, args)
 
 
 for name, function in COMMANDS.items():

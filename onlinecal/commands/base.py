@@ -80,6 +80,8 @@ OVERWRITE = flag("replace an existing file", "--overwrite")
 
 # How files of people's own forecasts are read.
 POSITIVE = option("the word in the column of outcomes that is outcome 1, such as yes")
+NEGATIVE = option("with --positive, a word that is outcome 0; may be repeated; default the only other one")
+DROP = option("a word in the column of outcomes of rows to leave out, such as void; may be repeated")
 PERCENT = flag("forecasts are per cent", "--percent")
 DELIMITER = option("between cells; default as in the header")
 ENCODING = option("of the file; default UTF-8")

@@ -9,8 +9,10 @@ import typer
 
 from onlinecal.commands.base import (
     DELIMITER,
+    DROP,
     ENCODING,
     JSON,
+    NEGATIVE,
     OVERWRITE,
     PERCENT,
     POSITIVE,
@@ -32,8 +34,12 @@ def measure(
         "a CSV (.gz), Parquet or JSON file with forecasts and outcomes, or - for stdin", "FILE"
     ),
     forecast: list[str] | None = option("a column of probabilities; may be repeated", "--forecast", "-f"),
-    outcome: str | None = option("the column of outcomes", "--outcome", "-y"),
+    outcome: list[str] | None = option(
+        "the column of outcomes; or one for each --forecast, in their order", "--outcome", "-y"
+    ),
     positive: str | None = POSITIVE,
+    negative: list[str] | None = NEGATIVE,
+    drop: list[str] | None = DROP,
     classes: bool = flag(
         "outcomes are labels of classes, each with a column of probabilities of its name (--forecast, or all); "
         "each class is measured against the rest",
@@ -83,8 +89,9 @@ def measure(
 
     page_name(html)
     asked = Asked(
-        tuple(forecast or ()), outcome, positive, classes, tuple(by or ()), time, weight, cluster, percent,
-        skip_missing, sort, delimiter=delimiter, encoding=encoding, **_questions(key),
+        tuple(forecast or ()), outcome[0] if outcome else None, positive, classes, tuple(by or ()), time, weight,
+        cluster, percent, skip_missing, sort, delimiter=delimiter, encoding=encoding, negative=tuple(negative or ()),
+        drop=tuple(drop or ()), **_questions(key),
     )  # fmt: skip
     if key is not None and cluster is not None:
         raise InvalidParameter(f"--id {key} beside --cluster {cluster}; expected one or the other")
@@ -94,7 +101,7 @@ def measure(
         raise InvalidParameter(f"--classes beside --positive {positive}; expected one or the other")
     names = with_all(name or ([ALL] if everything else DECIDING))
     settings = Settings(draws, level, seed, tuple(names))
-    report = report_of(file, asked, settings, in_parts)
+    report = report_of(file, asked, settings, in_parts, outcome or ())
     if html is not None:
         measured.document_of(report, drawn=True).write(html)
     if as_json:
@@ -117,6 +124,8 @@ def watch(
     ),
     time: str | None = option("column of times, which must not descend"),
     positive: str | None = POSITIVE,
+    negative: list[str] | None = NEGATIVE,
+    drop: list[str] | None = DROP,
     percent: bool = PERCENT,
     skip_missing: bool = flag("leave out lines without a forecast or an outcome", "--skip-missing"),
     delimiter: str | None = DELIMITER,
@@ -150,7 +159,8 @@ def watch(
     source = None if str(file) == "-" else file
     asked = Asked(
         forecasts=(forecast,) if forecast is not None else (), outcome=outcome, positive=positive, time=time,
-        percent=percent, skip_missing=skip_missing, delimiter=delimiter, **_questions(key),
+        percent=percent, skip_missing=skip_missing, delimiter=delimiter, negative=tuple(negative or ()),
+        drop=tuple(drop or ()), **_questions(key),
     )  # fmt: skip
     with nullcontext() if state is None else writing(state):
         monitor = _monitor(state, alpha, restart, open_at_once)
@@ -236,6 +246,8 @@ def recalibrate(
         "column of outcomes, empty if not known yet; default outcome, y, label, …", "--outcome", "-y"
     ),
     positive: str | None = POSITIVE,
+    negative: list[str] | None = NEGATIVE,
+    drop: list[str] | None = DROP,
     time: str | None = option("column of times or dates, in order"),
     resolved: str | None = option("column of times at which outcomes became known; default --time"),
     column: str = option("name of the new column", default="recalibrated"),
@@ -263,7 +275,7 @@ def recalibrate(
     asked = Asked(
         forecasts=(forecast,) if forecast is not None else (), outcome=outcome, positive=positive, time=time,
         resolved=resolved, percent=percent, skip_missing=skip_missing, sort=sort, delimiter=delimiter,
-        encoding=encoding,
+        encoding=encoding, negative=tuple(negative or ()), drop=tuple(drop or ()),
     )  # fmt: skip
     if apply is not None:
         if save is not None:

@@ -4,13 +4,14 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidData, suggestion
+from onlinecal.core.words import number_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,6 +23,14 @@ SIGNS = "{}: column {!r} has per cent signs; expected plain numbers, or --percen
 #: the messages about JSON that is no list of records of numbers
 RECORDS = 'records with names, as in [{"forecast": 0.5, "outcome": 1}], or one such record a line in .jsonl'
 LISTS = "{}: column {!r} has a list or a record in each row; expected numbers: {}"
+
+
+class Outcomes(NamedTuple):
+    """A column of outcomes."""
+
+    values: Floats  # NaN where a cell is empty or dropped
+    zeros: list[str]  # with a word for 1, the words that stand for 0
+    dropped: NDArray[np.bool_]  # the rows of which a word says that they are left out
 
 
 class Rows:
@@ -116,32 +125,57 @@ class Rows:
             raise InvalidData(LISTS.format(self.name, column, RECORDS))
         return cells
 
-    def outcomes(self, column: str, positive: str | None = None) -> tuple[Floats, list[str]]:
-        """A column of outcomes, NaN where a cell is empty; and with `positive`, the words that stand for 0."""
+    def outcomes(
+        self,
+        column: str,
+        positive: str | None = None,
+        negative: Sequence[str] = (),
+        drop: Sequence[str] = (),
+    ) -> Outcomes:
+        """A column of outcomes: 0 and 1, or words for 1, for 0 (default: the only other one), and for neither."""
         self.check_column(column)
         cells = self._flat(column)
-        if positive is None:
+        if positive is None and not drop:
             values, marked, empty = _numbers(cells)
             if not marked and ((values == 0.0) | (values == 1.0) | empty).all():
-                return values, []
+                return Outcomes(values, [], np.zeros(len(values), dtype=bool))
         place, words = distinct(cells)
-        known = [as_outcome(word, positive) for word in words]
+        left_out = np.array([is_word(word, drop) for word in words], dtype=bool)
+        known = [
+            math.nan if out else as_outcome(word, positive, negative)
+            for word, out in zip(words, left_out, strict=True)
+        ]
+        zeros = [word for word, value in zip(words, known, strict=True) if value == 0.0]
+        many = np.bincount(place, self.counts, len(words)).astype(int).tolist()
+        if positive is not None and not negative:
+            keys = {_key(word) for word in zeros}
+            # Where no word is that for 1 it is that word that is wrong.
+            if keys & UNDECIDED or (len(keys) > 1 and 1.0 in known):
+                others = {word: n for word, n in zip(words, many, strict=True) if word in zeros}
+                raise InvalidData(
+                    f"{self.name}: column {column!r} holds, beside {positive!r}, {_counted(others)}; {EXPECTED}"
+                )
         if None in known:
             i = int(np.argmax(np.array([value is None for value in known])[place]))
-            shown = sorted({word.strip() for word in words} - {""})
-            if are_names(shown, self.columns):
+            there = {word: n for word, n in zip(words, many, strict=True) if word.strip()}
+            if are_names(there, self.columns):
                 raise InvalidData(
                     f"{self.where(i)}: column {column!r} holds {self.cell(column, i)} and more than {MOST_WORDS} other "
                     "words, which are no outcomes; expected 0 or 1, or a few words and --positive WORD"
                 )
-            listed = ", ".join(map(repr, shown[:6])) + (", …" if len(shown) > 6 else "")
-            hint = "; `onlinecal measure --classes` measures each label against the rest" * (len(shown) > 2)
+            expected = EXPECTED
+            if positive is None:
+                expected = "expected 0 or 1, --positive WORD with the word that is 1, or --drop WORD to leave out rows"
+            hint = "; `onlinecal measure --classes` measures each label against the rest" * (len(there) > 2)
             raise InvalidData(
-                f"{self.where(i)}: column {column!r} holds {self.cell(column, i)}; expected 0 or 1, or --positive "
-                f"WORD with the word that is 1 (there are: {listed}){hint}"
+                f"{self.where(i)}: column {column!r} holds {self.cell(column, i)}; {expected} "
+                f"(there are: {_counted(there)}){hint}"
             )
-        zeros = {word.strip() for word, value in zip(words, known, strict=True) if value == 0.0}
-        return np.array(known, dtype=np.float64)[place], [] if positive is None else sorted(zeros)
+        return Outcomes(
+            np.array(known, dtype=np.float64)[place],
+            [] if positive is None else sorted({word.strip() for word in zeros}),
+            left_out[place],
+        )
 
     def groups(self, column: str) -> tuple[Ints, list[str]]:
         """The place of each cell among the different texts, and these without white space; "" for an empty one."""
@@ -173,12 +207,12 @@ class Rows:
             i = int(np.argmin(good))
             raise InvalidData(f"{self.where(i)}: column {column!r} holds {values[i]:.15g}; {expected}")
 
-    def duplicates(self) -> int:
-        """How many rows are equal to an earlier one in every column."""
+    def duplicates(self, rows: Ints) -> int:
+        """How many of these rows are equal to an earlier one of them in every column."""
         import polars as pl
 
         try:
-            return self.rows - self.frame.n_unique()
+            return len(rows) - self.frame[rows].n_unique()
         except pl.exceptions.PolarsError:  # cells of a Parquet file may be lists
             return 0
 
@@ -274,10 +308,16 @@ _GROUPED = re.compile(r"[-+]?[1-9][0-9]{0,2},[0-9]{3}")
 EMPTY = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "<na>"})
 #: words for 1 and 0 that need no `positive`, in lower case
 WORDS = {"true": 1.0, "false": 0.0}
-
-
+#: words for a question without an answer, which are not taken for 0 unless that is said
+UNDECIDED = frozenset({
+    "ambiguous", "annulled", "cancel", "canceled", "cancelled", "closed", "disputed", "invalid", "mkt", "open",
+    "other", "partial", "pending", "postponed", "push", "refund", "refunded", "tbd", "tie", "undecided", "unknown",
+    "unresolved", "void", "voided", "withdrawn", "?", "-", "--",
+})  # fmt: skip
 #: different words in a column of outcomes, at most
 MOST_WORDS = 20
+#: what is expected of words beside that for 1
+EXPECTED = "expected one word for 0: --negative WORD for each that is 0, --drop WORD for each whose rows are left out"
 
 
 def are_names(cells: Iterable[str], columns: Sequence[str]) -> bool:
@@ -308,24 +348,36 @@ def as_number(cell: str) -> tuple[float | None, bool]:
     return None, marked
 
 
-def as_outcome(cell: str, positive: str | None = None) -> float | None:
-    """0 or 1; NaN for nothing, None for what is no outcome."""
-    # With `positive`, the word for 1 in any letters (2 is also 2.0), all else is 0.
+def as_outcome(cell: str, positive: str | None = None, negative: Sequence[str] = ()) -> float | None:
+    """0 or 1; NaN for nothing, None for what is no outcome. With `positive` alone all else is 0."""
     text = cell.strip().lower()
     if text in EMPTY:
         return math.nan
     if positive is not None:
-        wanted = positive.strip().lower()
-        return float(text == wanted or _equal(text, wanted))
+        if is_word(cell, [positive]):
+            return 1.0
+        return 0.0 if not negative or is_word(cell, negative) else None
     if (value := WORDS.get(text)) is not None:
         return value
-    return next((float(x) for x in (0, 1) if _equal(text, str(x))), None)
+    return next((float(x) for x in (0, 1) if is_word(cell, [str(x)])), None)
 
 
-def _equal(text: str, other: str) -> bool:
-    """Whether both are the same number."""
-    one = as_number(text)
-    return one[0] is not None and one == as_number(other)
+def is_word(cell: str, words: Sequence[str]) -> bool:
+    """Whether a cell holds one of the words, in any letters; 2 is also 2.0."""
+    return _key(cell) in map(_key, words)
+
+
+def _key(text: str) -> Any:
+    """What is the same for all forms of a word or number."""
+    value, marked = as_number(text)
+    return text.strip().lower() if value is None or math.isnan(value) else (value, marked)
+
+
+def _counted(words: dict[str, int]) -> str:
+    """The words with their numbers of rows, the most frequent first."""
+    order = sorted(words, key=lambda word: (-words[word], word))
+    listed = ", ".join(f"{word.strip()!r} in {number_of(words[word], 'row')}" for word in order[:8])
+    return listed + (", …" if len(order) > 8 else "")
 
 
 def as_time(cell: str) -> tuple[float | None, bool]:

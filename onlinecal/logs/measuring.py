@@ -105,7 +105,7 @@ class Report:
     cautions: list[str]  # about the rows
     settings: Settings
     cluster: str = ""  # the column by which rows are clusters, "" for none
-    classes: bool = False  # whether each column is of another event: that its name is the label
+    classes: bool = False  # whether each column is of another event
 
 
 class Some(NamedTuple):

@@ -9,14 +9,15 @@ import numpy as np
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.core.rows import EMPTY, MOST_WORDS, WORDS, Rows, are_names, as_number
+from onlinecal.core.rows import EMPTY, MOST_WORDS, WORDS, Rows, are_names, as_number, is_word
 from onlinecal.core.words import number_of
+from onlinecal.logs.opposites import plain, without_opposites
 from onlinecal.logs.questions import check_one_outcome, question_column
 
 #: usual names of columns of forecasts and of outcomes, in lower case, letters and digits alone
 FORECASTS = {
     "p", "prob", "probability", "probabilities", "forecast", "forecasts", "prediction", "predictions", "predicted",
-    "pred", "ypred", "yprob", "yproba", "yhat", "phat", "confidence", "credence", "pyes", "proba",
+    "pred", "ypred", "yprob", "yproba", "yscore", "yhat", "phat", "confidence", "credence", "pyes", "proba",
 }  # fmt: skip
 OUTCOMES = {
     "y", "outcome", "outcomes", "label", "labels", "target", "actual", "observed", "observation", "event", "result",
@@ -48,6 +49,8 @@ class Asked:
     open: bool = False  # whether outcomes may be missing, as they are not known yet; else that is an error
     delimiter: str | None = None  # by the header where it is not given
     encoding: str | None = None
+    negative: Sequence[str] = ()  # with `positive`, the words for 0. Default: the only other one
+    drop: Sequence[str] = ()  # the words in the column of outcomes for no outcome: such rows are left out
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ class Log:
     places: Ints | None = None  # which rows of the file these are, from 0; None of counted ones
     known: Floats | None = None  # when outcomes became known, not before `times`; NaN for never
     total: int = 0  # rows of the file, with those that are left out
+    dropped: int = 0  # how many of these `drop` leaves out
     zeros: tuple[str, ...] = ()  # with `positive`, the words that stand for 0
     # forecasts of rows that are left out for they have no outcome
     unresolved: dict[str, Floats] | None = None
@@ -88,8 +92,8 @@ def read_log(table: Rows, asked: Asked) -> Log:
     log = _rows_of(table, named)
     said = _remarks(log, named)
     # Where forecasts are distinct no rows are equal.
-    apart = any(len(np.unique(values)) == table.rows for values in log.forecasts.values())
-    duplicates = 0 if apart or table.counts is not None else table.duplicates()
+    apart = any(len(np.unique(values)) == log.rows for values in log.forecasts.values())
+    duplicates = 0 if apart or log.places is None else table.duplicates(log.places)
     return replace(log, said=(*guessed, *said, *log.said), duplicates=duplicates)
 
 
@@ -99,14 +103,21 @@ def _rows_of(table: Rows, asked: Asked) -> Log:
     if asked.classes:
         place, labels = table.groups(str(asked.outcome))
         zeros, of = list[str](), {name: i for i, name in enumerate(asked.forecasts)}
-        outcomes = np.array([of[label] if label else np.nan for label in labels], dtype=np.float64)[place]
+        outcomes = np.array([of.get(label, np.nan) for label in labels], dtype=np.float64)[place]
+        dropped = np.array([is_word(label, asked.drop) for label in labels], dtype=bool)[place]
     else:
-        outcomes, zeros = table.outcomes(str(asked.outcome), asked.positive)
-    complete = np.all([np.isfinite(values) for values in number.values()], axis=0)
+        outcomes, zeros, dropped = table.outcomes(
+            str(asked.outcome), asked.positive, asked.negative, asked.drop
+        )
+    complete = np.all([np.isfinite(values) for values in number.values()], axis=0) & ~dropped
     keep = (np.isfinite(outcomes) | asked.open) & complete
     many, total = table.counts, table.rows if table.counts is None else int(table.counts.sum())
-    if not (keep.all() or asked.skip_missing):
-        i, lacking = int(np.argmin(keep)), np.count_nonzero(~keep) if many is None else int(many[~keep].sum())
+    lacks = ~keep & ~dropped
+    if lacks.any() and not asked.skip_missing:
+        i, lacking = (
+            int(np.argmax(lacks)),
+            np.count_nonzero(lacks) if many is None else int(many[lacks].sum()),
+        )
         empty = next((name for name, values in number.items() if np.isnan(values[i])), asked.outcome)
         raise InvalidData(
             f"{table.where(i)}: column {empty!r} is missing, as in {lacking} of {total} rows; "
@@ -186,6 +197,7 @@ def _rows_of(table: Rows, asked: Asked) -> Log:
         places=rows if many is None else None,
         known=None if known is None else known[rows],
         total=total,
+        dropped=int((dropped if many is None else many[dropped]).sum()),
         zeros=tuple(zeros),
         unresolved={name: values[complete & ~keep] for name, values in number.items()},
     )
@@ -205,9 +217,12 @@ def _remarks(log: Log, asked: Asked) -> list[str]:
             raise never_positive(log.source, asked, log.zeros)
         zero = _listed(log.zeros, 5) or "nothing"
         said.append(f"outcome 1 is {asked.positive!r} in {asked.outcome!r}, and 0 is {zero}")
-    if log.rows < log.total:
+    if log.dropped:
+        words = " or ".join(map(repr, asked.drop))
+        said.append(f"{log.dropped} of {log.total} rows have {words} in {asked.outcome!r} and are left out")
+    if lacks := log.total - log.dropped - log.rows:
         lacking = "no forecast" if asked.open else "no forecast or outcome"
-        said.append(f"{log.total - log.rows} of {log.total} rows have {lacking} and are left out")
+        said.append(f"{lacks} of {log.total} rows have {lacking} and are left out")
     return said
 
 
@@ -271,12 +286,23 @@ def columns_of(
         if wanted.count(name) > 1:
             raise InvalidParameter(f"column {name!r} is asked for twice; expected each column in one place")
         table.check_column(name)
+    if asked.negative and asked.positive is None:
+        raise InvalidParameter(
+            f"--negative {asked.negative[0]} without --positive; expected the word for 1, too"
+        )
+    words = [*filter(None, [asked.positive]), *asked.negative, *asked.drop]
+    if twice := [word for i, word in enumerate(words) if is_word(word, words[:i])]:
+        raise InvalidParameter(
+            f"the word {twice[0]!r} is asked for twice; expected it for one of 1, 0 and neither"
+        )
     # Doubled names cannot be told apart, so that none of them is guessed.
     free = [name for name in table.columns if name not in wanted and table.columns.count(name) == 1 and name]
     said, outcome, forecasts = [], asked.outcome, list(asked.forecasts)
     if outcome is None and outcomes:
-        words = repr(asked.positive) if asked.positive else "0 and 1 (if outcomes are words: --positive WORD)"
-        holds = "names of other columns" if asked.classes else words
+        either = (
+            repr(asked.positive) if asked.positive else "0 and 1 (if outcomes are words: --positive WORD)"
+        )
+        holds = "names of other columns" if asked.classes else either
         names = [
             n
             for n in table.columns
@@ -290,11 +316,18 @@ def columns_of(
         free.remove(outcome)
         said.append(f"outcomes are read from column {outcome!r}")
     if asked.classes:
-        forecasts = _of_labels(table, str(outcome), forecasts)
+        forecasts = _of_labels(table, str(outcome), forecasts, asked.drop)
         said.append(f"each label in {outcome!r} is measured against the rest, with the column of its name")
     if not forecasts:
         most = 100.0 if asked.percent else 1.0
-        forecasts = known_names(free, FORECASTS) or [n for n in free if _is_unit(table.sample(n), most)]
+        forecasts = known_names(free, FORECASTS)
+        units = [n for n in free if _is_unit(table.sample(n), most)]
+        hard = [n for n in forecasts if n not in units and _is_label(table.sample(n))] if units else []
+        forecasts = [n for n in forecasts if n not in hard] or units
+        if hard:
+            said.append(
+                f"no forecasts are in {_listed(hard, 6)}: labels alone, beside a column of probabilities"
+            )
         labels = (
             {label.lower() for label in table.groups(str(outcome))[1]}
             if asked.positive and outcome
@@ -309,6 +342,7 @@ def columns_of(
             said.append(f"columns of other labels in {outcome!r} are left out; --classes measures each")
         if not forecasts:
             raise _unclear(table, "forecasts", [], "--forecast", "holds numbers between 0 and 1")
+        forecasts = without_opposites(table, forecasts, asked.percent, asked.positive, said)
         several = "s" if len(forecasts) > 1 else ""
         said.append(f"forecasts are read from column{several} {', '.join(map(repr, forecasts))}")
     if one and len(forecasts) > 1:
@@ -325,16 +359,16 @@ def questions_in(table: Rows, asked: Asked, rows: Ints | None = None) -> str | N
     if asked.classes:
         y = table.groups(str(asked.outcome))[0].astype(np.float64)
     else:
-        y, _ = table.outcomes(str(asked.outcome), asked.positive)
+        y = table.outcomes(str(asked.outcome), asked.positive, asked.negative, asked.drop).values
     if rows is None:
         rows = np.flatnonzero(np.isfinite([y, *p]).all(axis=0))
     taken = {*asked.forecasts, asked.outcome, asked.time, asked.weight, asked.resolved}
     return question_column(table, taken, rows, [each[rows] for each in p], y[rows])
 
 
-def _of_labels(table: Rows, outcome: str, named: list[str]) -> list[str]:
+def _of_labels(table: Rows, outcome: str, named: list[str], drop: Sequence[str]) -> list[str]:
     """The columns of probabilities: those that are named, or those with the names of the labels."""
-    labels = [label for label in table.groups(outcome)[1] if label]
+    labels = [label for label in table.groups(outcome)[1] if label and not is_word(label, drop)]
     columns = named or labels
     if empty := [name for name in named or table.columns if name and name.lower() in EMPTY]:
         raise InvalidData(
@@ -362,7 +396,7 @@ def _listed(names: Sequence[str], most: int) -> str:
 
 def known_names(free: Sequence[str], names: set[str]) -> list[str]:
     """The columns with such names."""
-    return [name for name in free if "".join(c for c in name.lower() if c.isalnum()) in names]
+    return [name for name in free if plain(name) in names]
 
 
 def _unclear(
@@ -386,13 +420,18 @@ def _unclear(
 
 def holds_outcome(table: Rows, name: str, asked: Asked) -> bool:
     """Whether the first cells of a column may be outcomes."""
-    words = {cell.strip() for cell in table.sample(name)} - {""}
+    words = {cell.strip() for cell in table.sample(name) if not is_word(cell, asked.drop)} - {""}
     if asked.classes:
         return bool(words) and words <= set(table.columns)
     words = {word.lower() for word in words}
     if asked.positive is not None:
         return asked.positive.strip().lower() in words
     return bool(words) and words <= {"0", "1", "0.0", "1.0", *WORDS}
+
+
+def _is_label(cells: Sequence[str]) -> bool:
+    """Whether cells are 0, 1 and words, and no probabilities."""
+    return all(x is None or math.isnan(x) or x in (0.0, 1.0) for x in (as_number(cell)[0] for cell in cells))
 
 
 def _is_unit(cells: Sequence[str], most: float) -> bool:

@@ -1,5 +1,6 @@
 """The report of a file: of its rows in memory, or of the different rows of a large one, counted."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from threadpoolctl import threadpool_limits
@@ -8,6 +9,7 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import File, scanned
 from onlinecal.core.memory import GIB, free_memory
 from onlinecal.core.rows import Rows
+from onlinecal.core.words import number_of
 from onlinecal.logs.measuring import Report, Settings, measure_log
 from onlinecal.logs.multiclass import logs_of_classes
 from onlinecal.logs.reading import Asked, columns_of, questions_in, read_log
@@ -24,10 +26,26 @@ LARGE_BYTES, LARGE_ROWS = 2**25, 2_000_000
 
 # Threads of linear algebra wait for each other longer than they work here.
 @threadpool_limits.wrap(limits=1, user_api="blas")
-def report_of(source: str, asked: Asked, settings: Settings, in_parts: bool | None = None) -> Report:
-    """The report of a file; `in_parts` whether its rows are counted while they are read, or kept in memory."""
+def report_of(
+    source: str,
+    asked: Asked,
+    settings: Settings,
+    in_parts: bool | None = None,
+    outcomes: Sequence[str] = (),
+) -> Report:
+    """The report of a file; `in_parts` whether its rows are counted while they are read, or kept in memory.
+
+    Of several `outcomes` each is that of one of the forecasts asked for, in their order.
+    """
+    pairs = list(zip(asked.forecasts, outcomes, strict=False)) if len(set(outcomes)) > 1 else []
+    if len(outcomes) > 1 and (len(outcomes) != len(asked.forecasts) or asked.classes):
+        raise InvalidParameter(
+            f"{len(outcomes)} --outcome ({', '.join(outcomes)}) beside {len(asked.forecasts)} --forecast; expected one "
+            "of all, or one for each --forecast, and no --classes"
+        )
     whole = [f"--{name}" for name in ("time", "weight", "cluster", "classes") if getattr(asked, name)]
     whole += ["--id"] * (asked.key is not None)
+    whole += ["several --outcome"] if pairs else []
     with scanned(source, delimiter=asked.delimiter, encoding=asked.encoding) as file:
         needed, free = bytes_needed(file), free_memory()
         large = in_parts is None and not whole and (is_large(file) or needed > 0.5 * free)
@@ -55,15 +73,28 @@ def report_of(source: str, asked: Asked, settings: Settings, in_parts: bool | No
             )
         else:
             table, said = file.rows(), []
-    log = read_log(table, asked)
-    log = replace(log, said=(*said, *log.said, *["it is large; --in-memory has it read whole"] * large))
-    more = len(table.columns) > len(log.forecasts) + 1
-    logs = logs_of_classes(table, log) if asked.classes else [log]
+    logs = [read_log(table, replace(asked, forecasts=(p,), outcome=y)) for p, y in pairs] or [
+        read_log(table, asked)
+    ]
+    more = len(table.columns) > len(logs[0].forecasts) + 1
+    logs = logs_of_classes(table, logs[0]) if asked.classes else logs
     del table  # measuring needs the memory
     reports = [measure_log(one, settings, more_columns=more) for one in logs]
+    for (p, y), one in zip(pairs, reports, strict=bool(pairs)):
+        said.append(f"{p!r} has the outcome {y!r} ({number_of(one.rows, 'row')})")
+    said += [text for one in reports for text in one.said]
+    said += ["it is large; --in-memory has it read whole"] * large
     cautions = dict.fromkeys(said for one in reports for said in one.cautions)
     columns = [column for one in reports for column in one.columns]
-    return replace(reports[0], columns=columns, cautions=list(cautions), classes=asked.classes)
+    return replace(
+        reports[0],
+        outcome=", ".join(dict.fromkeys(one.outcome for one in reports)),
+        rows=max(one.rows for one in reports),
+        columns=columns,
+        said=list(dict.fromkeys(said)),
+        cautions=list(cautions),
+        classes=asked.classes or bool(pairs),
+    )
 
 
 def _different(file: File, asked: Asked) -> Rows:

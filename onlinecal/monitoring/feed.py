@@ -69,7 +69,8 @@ class Feed:
             for option, now in _kept(asked).items():
                 if now not in (None, False, before[option]):
                     raise _differs(_OPTIONS[option], before[option], now)
-            self._asked = replace(asked, forecasts=(before.pop("forecast"),), **before)
+            negative = asked.negative or self._note.get("negative", ())
+            self._asked = replace(asked, forecasts=(before.pop("forecast"),), negative=negative, **before)
 
     @property
     def piped(self) -> bool:
@@ -147,7 +148,10 @@ class Feed:
                 raise
             return None
         if word is not None and bad is None and "asked" not in self._note:
-            outcomes, others = rows.outcomes(str(named.outcome), word)
+            try:
+                outcomes, others, _ = rows.outcomes(str(named.outcome), word, named.negative, named.drop)
+            except InvalidData:  # it is named when its line is taken
+                outcomes, others = np.ones(1), []
             if not (outcomes == 1.0).any() and (others or not last):
                 if last:
                     raise never_positive(self.name, named, others)
@@ -194,11 +198,17 @@ class Feed:
                 self._taken(lines)
                 return
             p = probabilities(rows, asked.forecasts[0], asked.percent)
-            y, _ = rows.outcomes(str(asked.outcome), asked.positive)
+            y, zeros, dropped = rows.outcomes(str(asked.outcome), asked.positive, asked.negative, asked.drop)
+            if zeros and not asked.negative:
+                # The first other word is 0; it is found in halves.
+                if len(zeros) > 1:
+                    raise InvalidData(f"{self._here()}: several words might be 0: {', '.join(zeros)}")
+                self._asked, note["negative"] = replace(asked, negative=zeros), zeros
             times = None if asked.time is None else self._times(rows, asked.time)
             missing = np.isnan(p) | np.isnan(y)
-            if asked.key is None and missing.any() and not asked.skip_missing:
-                lacks = "forecast" if math.isnan(p[int(np.argmax(missing))]) else "outcome"
+            lacking = missing & ~dropped
+            if asked.key is None and lacking.any() and not asked.skip_missing:
+                lacks = "forecast" if math.isnan(p[int(np.argmax(lacking))]) else "outcome"
                 raise InvalidData(
                     f"{rows.where(0)} has no {lacks}; expected both, a column that tells questions apart (--id), "
                     "or --skip-missing"
@@ -219,7 +229,12 @@ class Feed:
             else:
                 keys = rows.sample(asked.key, rows.rows)
                 for one, other, key in zip(p.tolist(), y.tolist(), keys, strict=True):
-                    self._question(first + places[done] + 1, one, other, key)
+                    if dropped[done]:
+                        note["skipped"] += 1
+                        if key.strip() in note["open"]:
+                            self.monitor.drop(note["open"].pop(key.strip()))
+                    else:
+                        self._question(first + places[done] + 1, one, other, key)
                     done += 1
         finally:
             if done:

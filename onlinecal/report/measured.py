@@ -35,6 +35,8 @@ OF_PARTS = (
 OF_FEW = "– for p: too few clusters, or weights with fewer than about {few} expected outcomes of a kind."
 
 
+#: errors below this are those of arithmetic
+ROUNDING = 1e-12
 #: columns of which diagrams are drawn, at most
 DRAWN = 12
 
@@ -205,9 +207,9 @@ def grids(report: Report, column: Measured) -> list[Table]:
     """The tables of a column."""
     evaluation, drift = column.evaluation, column.drift
     measures, scores, groups, blocks = (list(table.itertuples()) for table in tables(column).values())
-    cells: Cells = {"value": lambda row: span(row.lower, row.upper)}
+    cells: Cells = {"value": lambda row: span(row.lower, row.upper, _width(row.interval))}
     if report.settings.draws > 0:
-        cells["interval"] = lambda row: span(*row.interval) if row.interval else "none"
+        cells["interval"] = lambda row: _interval(row.interval)
         cells |= {"if calibrated": "if_calibrated", "p": "p_value"}
     shown = [
         _shown("Calibration", "measure", measures, cells, evaluation.notes),
@@ -228,15 +230,16 @@ def grids(report: Report, column: Measured) -> list[Table]:
 
 def _of_parts(rows: Sequence[Any]) -> Cells:
     """The cells of groups or stretches of time."""
-    least = min((row.error for row in rows if row.error > 0.0), default=1.0)
+    # Errors that are 0 but for rounding have no digits.
+    least = min((row.error for row in rows if row.error > ROUNDING), default=1.0)
     d = 3 if least >= 1e-3 else 1 - math.floor(math.log10(least))  # rare events: two digits of the error
     return {
         "rows": lambda row: f"{row.rows:,}",
         "forecast": "forecast",
         "event": "event",
-        "event − forecast": lambda row: f"{row.event - row.forecast:+.{d}f} ± {row.error:.{d}f}",
+        "event − forecast": lambda row: f"{signed(row.event - row.forecast, d)} ± {row.error:.{d}f}",
         "interval": lambda row: (
-            "[{:+.{d}f}, {:+.{d}f}]".format(*row.interval, d=d) if row.interval else "none"
+            f"[{', '.join(signed(end, d) for end in row.interval)}]" if row.interval else "none"
         ),
         "Brier": "brier",
         "p": "p_value",
@@ -283,12 +286,28 @@ def differences(report: Report) -> list[Table]:
     return [Table("Differences of scores on the same rows", of_rows(headings, rows), [note])] if rows else []
 
 
-def number(x: float | None) -> str:
-    """Three digits."""
-    return "–" if x is None else f"{x:.3g}"
+def number(x: float | None, width: float = math.inf) -> str:
+    """Three digits, or as many as are two of the width of its interval."""
+    if x is None or not math.isfinite(x) or x == 0.0 or not ROUNDING < width < 0.01 * abs(x):
+        return "–" if x is None else f"{x:.3g}"
+    return f"{x:.{1 - math.floor(math.log10(width))}f}"
 
 
-def span(low: float, high: float) -> str:
-    """One number, or from one to another."""
-    a, b = number(low), number(high)
+def signed(x: float, digits: int) -> str:
+    """A number with its sign, and 0 without one."""
+    text = f"{x:+.{digits}f}"
+    return text if float(text) else text[1:]
+
+
+def span(low: float, high: float, width: float = math.inf) -> str:
+    """One number, or from one to another; `width` is that of an interval."""
+    a, b = number(low, width), number(high, width)
     return a if a == b else f"[{a}, {b}]"
+
+
+def _interval(interval: tuple[float, float] | None) -> str:
+    return "none" if interval is None else span(interval[0], interval[1], _width(interval))
+
+
+def _width(interval: tuple[float, float] | None) -> float:
+    return math.inf if interval is None else interval[1] - interval[0]

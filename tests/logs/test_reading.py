@@ -82,7 +82,7 @@ def test_cells_in_every_form(tmp_path, text, asked, p, y, said):
 
 def test_columns_of_other_labels_are_no_forecasts_of_the_positive_one(tmp_path):
     text = "Low,mid,high,mine,y\n.5,.25,.25,.5,low\n.25,.5,.25,.5,mid\n.25,.25,.5,.5,high\n"
-    found = log(tmp_path, text, positive="low")
+    found = log(tmp_path, text, positive="low", negative=("mid", "high"))
     assert [*found.forecasts] == ["Low", "mine"]
     assert "columns of other labels in 'y' are left out; --classes measures each" in found.said
 
@@ -101,7 +101,7 @@ ROWS = [
     (f"p,y\n{GOOD}inf,0\n", "line 11: column 'p' is 'inf'", {}),
     (f"p,y\n{GOOD},0\n", "line 11: column 'p' is missing, as in 1 of ", {}),
     (f"p,y\n{GOOD}0.5,2\n", "line 11: column 'y' holds '2'; expected 0 or 1", {}),
-    ("p,y\n0.5,yes\n0.2,no\n", "--positive WORD with the word that is 1 (there are: 'no', 'yes')", {}),
+    ("p,y\n0.5,yes\n0.2,no\n", "or --drop WORD to leave out rows (there are: 'no' in 1 row, 'yes'", {}),
     (f"p,y\n{GOOD}0.5,no\n", "no row of column 'y' holds 'ja'; there are: '1', 'no'", {"positive": "ja"}),
     ("p,y\n,1\n,0\n", "no row has both a forecast and an outcome", {"skip_missing": True}),
 ]  # fmt: skip
@@ -128,7 +128,9 @@ COLUMNS = [
 ]  # fmt: skip
 THREE = "a,b,c,y\n.5,.3,.2,a\n.2,.5,.3,b\n"
 CLASSES = [
-    (f"{THREE}.2,.3,.5,c\n", "holds 'a'; expected 0 or 1, .*; `onlinecal measure --classes` measures each label", {}),
+    (f"{THREE}.2,.3,.5,c\n", "holds 'a'; expected 0 or 1, .*; `onlinecal measure --classes` measures each label",
+     {"forecasts": ("a",)}),
+    (f"{THREE}.2,.3,.5,c\n", "columns 'a', 'b', 'c' sum to 1, as .* outcomes; expected .*, or --classes", {}),
     (f"{THREE}.2,.3,.5,d\n", "label 'd' in column 'y' has no column .*; expected a .* label, of: 'a', 'b', 'c', 'y'",
      {"classes": True}),
     (f"{THREE}.2,.3,.5,c\n", "label 'c' in column 'y' has no column .*, of: 'a', 'b'",

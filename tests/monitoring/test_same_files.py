@@ -165,10 +165,10 @@ def test_a_positive_word_that_never_occurs_is_refused(tmp_path):
     file.write_text(file.read_text() + "0.5,ja\n")
     monitor = Monitor.load(state)
     assert monitor.events == 0
-    watch(monitor, file, replace(asked, positive="Ja "), state=state)
+    watch(monitor, file, replace(asked, positive="Ja ", negative=("no", "yes")), state=state)
     assert monitor.events == 2001
     # Any pieces, and the questions that have no outcome yet.
-    late, whole, said = replace(asked, key="id"), Monitor(), []
+    late, whole, said = replace(asked, key="id", negative=("no", "never")), Monitor(), []
     feed = Feed(monitor := Seen(), "x", late)
     data = b"id,p,y\n1,0.5,\n2,0.5,no\n\n3,0.5,never\n4,0.5,ja\n1,,no\n5,0.25,no\n"
     for at in range(len(data)):
