@@ -2,7 +2,7 @@
 
 `python -m tests.coverage_intervals 300 200,1000` prints it for 300 simulations of n = 200 and of n = 1000. Each design
 is a population Γ of which n samples are drawn again and again. With `300 dependent` they are in clusters or in order
-of time, and the mean width is printed too.
+of time, and the mean width is printed too. With `400 few` there are few rows, and each end is counted by itself.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import expit, logit, ndtr
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.logs.clusters import blocks_in_time
@@ -139,6 +140,50 @@ def dependent(design: str, simulations: int, names=("ece", "smooth_ce", "cutoff_
     }
 
 
+_THREE, _FINE = np.array([0.1, 0.5, 0.8]), 0.05 + 0.9 * _EVEN
+#: name → population, of which few rows are drawn; S-shaped ones have half the log odds
+FEW = {
+    f"{said}, {truth}": _levels(v, q(v))
+    for said, v in {"3 levels": _THREE, "19 levels": _LEVELS, "distinct": _FINE}.items()
+    for truth, q in {
+        "calibrated": lambda v: v,
+        "S-shaped": lambda v: expit(0.5 * logit(v)),
+        "overconfident": lambda v: 0.1 + 0.8 * v,
+    }.items()
+}
+#: names of measures whose ends need no rule of rows a level
+OF_FEW = ("ece", "binned_ece", "cdl", "v_cdl")
+
+
+class Counted(NamedTuple):
+    """How often an interval's ends fail, and its lower end is above 0; the mean upper end where it is not open."""
+
+    lower: int
+    upper: int
+    above: int
+    high: float
+
+
+def few_rows(population: JointDistribution, events: int, rows: int, simulations: int, seed: int):
+    """Ends for events of so many rows, each of one forecast and one outcome."""
+    truth = {name: MEASURES[name].function(population) for name in OF_FEW}
+    found = {name: np.zeros((simulations, 4)) for name in OF_FEW}
+    generator = np.random.default_rng([seed, events, rows, population.levels])
+    of = np.repeat(np.arange(events), rows)
+    for i in range(simulations):
+        level = generator.integers(0, population.levels, events)
+        y = (generator.random(events) < population.means[level])[of]
+        p, labels = population.predictions[level][of], None if rows == 1 else of
+        result = evaluate(p, y, clusters=labels, measures=OF_FEW, bootstrap=199, seed=i)
+        for row in result.rows:
+            (low, high), true = row.interval, truth[row.name]
+            found[row.name][i] = low > true + 1e-9, high < true - 1e-9, low > 0.0, high
+    return {
+        name: Counted(*(int(n) for n in ends_[:, :3].sum(axis=0)), float(ends_[:, 3].mean()))
+        for name, ends_ in found.items()
+    }
+
+
 def coverage(
     population: JointDistribution,
     n: int,
@@ -187,6 +232,22 @@ def main() -> None:
                 for name, (held, made, wide) in cells
             ]
             print(f"{design}: {'; '.join(said)}", flush=True)
+        return
+    if sys.argv[2:3] == ["few"]:
+        print("| design | rows | " + " | ".join(OF_FEW) + " |")
+        for design, population in FEW.items():
+            for events, rows in ((50, 1), (100, 1), (500, 1), (50, 5), (200, 5)):
+                if (design.startswith("distinct") and rows > 1) or not design.endswith(
+                    sys.argv[3] if len(sys.argv) > 3 else ""
+                ):
+                    continue
+                cells = [
+                    f"{one.lower / simulations:.3f}, {one.upper / simulations:.3f}, "
+                    f"{one.above / simulations:.2f}, {one.high:.2f}"
+                    for one in few_rows(population, events, rows, simulations, 0).values()
+                ]
+                of = f"{events}" if rows == 1 else f"{events} × {rows}"
+                print(f"| {design} | {of} | " + " | ".join(cells) + " |", flush=True)
         return
     sizes = [int(n) for n in sys.argv[2].split(",")] if len(sys.argv) > 2 else [200, 1000, 5000]
     names = [n for n in FAST if n not in ("weighted_ce",)]

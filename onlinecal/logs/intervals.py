@@ -19,7 +19,7 @@ from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
 from onlinecal.logs.resampling import AT_ONCE, FEW, MOST_LEVELS, Function, Resample, replicates
-from onlinecal.logs.witnessed import ABOVE, BY, kind_of, witnessed_ends
+from onlinecal.logs.witnessed import ABOVE, BY, OPEN, Kind, kind_of, witnessed_ends
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Between, Ends, Known, Measure, Sampling, ends
 
@@ -102,31 +102,42 @@ def mean_interval(
     return max(least, within[0]), min(most, within[1])
 
 
-def few_samples(asked: Measurement, resample: Resample) -> str:
-    """Why the value is noise: too much weight in cells with few samples; "" if it is not."""
+def refused(asked: Measurement, resample: Resample) -> str:
+    """Why a measure with these options, or with so few clusters, has no interval; "" if it may have one."""
     if resample.too_few:
         return resample.too_few
+    reasons = (sampling.refuses(**options) for sampling, options, _ in asked.parts)
+    return next((f"none: {reason}" for reason in reasons if reason), "")
+
+
+def few_samples(asked: Measurement, resample: Resample) -> tuple[str, str]:
+    """Why draws tell nothing, by too much weight in cells with few samples, and why an upper end is open; or ""."""
+    of = "clusters" if resample.clusters else "samples"
     for sampling, options, _ in asked.parts:
-        if reason := sampling.refuses(**options):
-            return f"none: {reason}"
         if sampling.cells is None:
             continue
         samples, mass = resample.samples_in(sampling.cells(resample.gamma, **options))
         few = float(mass[samples < FEW - 1e-9].sum())
         if few > sampling.share(**options) + 1e-12:
-            of = "clusters" if resample.clusters else "samples"
             what = "levels" if len(samples) == resample.gamma.levels else "bins"
-            return (
+            why = (
                 f"none: {few:.0%} of the weight is on {what} with fewer than {FEW} {of}, where it cannot be "
                 f"estimated; use {sampling.instead}"
             )
-    return ""
+            single = float(mass[samples < 1.5].sum())
+            return why, f"{single:.0%} of the weight is on {what} with a single {of[:-1]}" * (single > 0.5)
+    return "", ""
 
 
 def drawn_radii(
-    wanted: Sequence[Measurement], resample: Resample, times: int, level: float, seed: int
+    wanted: Sequence[Measurement],
+    shared: Sequence[bool],
+    resample: Resample,
+    times: int,
+    level: float,
+    seed: int,
 ) -> list[list[Floats]]:
-    """The radii of each part of each measure, by draws of both kinds. With witnesses they have half the error."""
+    """The radii of each part of each measure, by draws of both kinds; where error is shared, for half of it."""
     drawn: list[dict[str, list[list[Floats]]]] = [{} for _ in wanted]
     draws = (
         (kind, change)
@@ -146,13 +157,12 @@ def drawn_radii(
                     mine.setdefault(kind, []).append(columns)
             progress.advance(len(change.residuals))
     radii = []
-    for mine, asked in zip(drawn, wanted, strict=True):
+    for mine, halved in zip(drawn, shared, strict=True):
         widths = [part.shape[1] for part in mine["resampled"][0]]
         kinds = [
             np.concatenate([np.concatenate(parts, axis=1) for parts in of_kind]) for of_kind in mine.values()
         ]
-        shared = kind_of(asked.record.name, asked.options) is not None and not resample.clusters
-        within = 0.5 * (1.0 + level) if shared else level
+        within = 0.5 * (1.0 + level) if halved else level
         radii.append(np.split(joint_radii(kinds, within), np.cumsum(widths)[:-1]))
     return radii
 
@@ -202,7 +212,12 @@ def intervals(
     asked: Sequence[Measurement], resample: Resample, times: int, level: float, seed: int, method: Method
 ) -> list[Interval]:
     """The interval of each measure, by its `Sampling` where it has one."""
-    bootstrap, kept = method == "bootstrap", dict[str, Floats]()
+    bootstrap, kept, number = method == "bootstrap", dict[str, Floats](), len(asked)
+    binned = [i for i, one in enumerate(asked) if one.record.name == "binned_ece"] if bootstrap else []
+    if binned:
+        record = MEASURES["ece"]
+        value = ends(record.function(resample.gamma))
+        asked = [*asked, Measurement("ece", record.function, record, {}, value)]
     if not bootstrap and resample.weights is not None:
         raise InvalidParameter(
             "evaluate: method = 'finite-sample' with weights; expected samples without, or method = 'bootstrap'"
@@ -215,6 +230,9 @@ def intervals(
         return Known(resample.gamma, resample.samples, both or values[name], kept)
 
     found: dict[int, Interval] = {}
+    # Kinds of ends by witnesses with their options, and whether they are the only ones.
+    kinds: dict[int, tuple[Kind, Mapping[str, Any], bool]] = {}
+    opened: dict[int, str] = {}
     own = [i for i, one in enumerate(asked) if one.record.sampling is None]
     if own and bootstrap:
         mine = own_intervals([asked[i] for i in own], resample, times, level, seed)
@@ -228,7 +246,7 @@ def intervals(
             either = one.ends if record.lasting else (record.least, record.largest)
             what = "is so in the population" if record.lasting else "says nothing of the population"
             found[i] = Interval(either, f"what is infinite in a sample {what}")
-        elif bootstrap and (reason := few_samples(one, resample)):
+        elif bootstrap and (reason := refused(one, resample)):
             found[i] = Interval(None, reason)
         elif bootstrap and isinstance(sampling, Sampling) and sampling.losses is not None:
             zeros, ones, most = sampling.losses(resample.gamma)
@@ -236,26 +254,31 @@ def intervals(
             low, high = mean_interval(*cells, (0.0, most), times, level, seed)
             both = min(low, one.ends[0]), min(max(high, one.ends[1]), record.largest)
             found[i] = Interval(both, sampling.source)
+        elif bootstrap:
+            few, opened[i] = few_samples(one, resample)
+            kind = kind_of(record.name, one.options)
+            if kind is None and few:
+                found[i] = Interval(None, few)
+            elif kind is not None and (few or kind.often):
+                # Of clusters, draws know how far rows of one are alike, and may be nearer.
+                kinds[i] = kind, one.options, bool(few) or (kind.alone and not resample.clusters)
     left = [i for i in range(len(asked)) if i not in found]
     radii: Sequence[list[Floats] | None]
     proved: dict[int, Ends] = {}
     if bootstrap:
-        # Gains of clusters are not independent; there the draws alone give intervals.
-        kinds = {
-            i: (kind, asked[i].options)
-            for i in left
-            if (kind := kind_of(asked[i].record.name, asked[i].options)) is not None and not resample.clusters
-        }
         if kinds:
             blocks = resample.blocks(np.random.default_rng([seed, 6]))
-            limit, squares = partial(mean_interval, times=times, seed=seed), np.stack(resample.squares)
-            proved = witnessed_ends(kinds, resample.gamma, squares, blocks, level, limit)
+            limit = partial(mean_interval, times=times, seed=seed)
+            proved = witnessed_ends(kinds, resample.gamma, resample.powers, blocks, level, limit)
         for i, (low, high) in proved.items():
             proved[i] = min(low, asked[i].ends[0]), max(high, asked[i].ends[1])
-            if kinds[i][0].alone:
-                found[i] = _within(proved[i], asked[i].record, f"{BY}; {ABOVE}")
+            if kinds[i][2]:
+                above = f"{OPEN}{opened[i]}" if opened[i] else ABOVE
+                both = proved[i][0], math.inf if opened[i] else proved[i][1]
+                found[i] = _within(both, asked[i].record, f"{BY}; {above}")
         left = [i for i in left if i not in found]
-        radii = drawn_radii([asked[i] for i in left], resample, times, level, seed) if left else []
+        drawn = [asked[i] for i in left]
+        radii = drawn_radii(drawn, [i in proved for i in left], resample, times, level, seed) if left else []
     else:
         radii = [certain_radii(asked[i], resample.samples, level) for i in left]
     for i, parts in zip(left, radii, strict=True):
@@ -282,7 +305,12 @@ def intervals(
             how += f"; or, if nearer to the value, {BY}; {ABOVE}"
             low, high = max(low, proved[i][0]), min(high, proved[i][1])
         found[i] = _within((low, high), record, how)
-    return [found[i] for i in range(len(asked))]
+    for i in binned:
+        both, above = found[i].ends, found[number].ends
+        if both is not None and above is not None:
+            # ECE is never less, and neither is its lower end.
+            found[i] = Interval((min(both[0], above[0]), both[1]), found[i].how)
+    return [found[i] for i in range(number)]
 
 
 def _within(both: Ends, record: Measure, how: str) -> Interval:

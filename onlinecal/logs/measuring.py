@@ -174,8 +174,11 @@ def measured(log: Log, name: str, settings: Settings) -> Measured:
         """Whether chance alone is excluded at the level of the settings."""
         return p_value is not None and p_value <= 1.0 - settings.level
 
-    # The worst of all tasks is noise where CDL is.
-    cdl = any(row.name == "cdl" and row.interval is not None and told(row.p_value) for row in evaluation.rows)
+    # The worst of all tasks is noise where CDL has no end but that of its range.
+    cdl = any(
+        row.name == "cdl" and row.interval is not None and row.interval[0] > 0.0 and told(row.p_value)
+        for row in evaluation.rows
+    )
     samples = rows = None
     if w is not None:
         samples, rows = Resample(gamma, (p, y, w)).samples, int(np.count_nonzero(w))

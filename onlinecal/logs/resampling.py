@@ -120,6 +120,22 @@ class Resample:
     too_few = ""
     #: how many clusters there are; 0 where each sample is independent
     clusters = 0
+    #: the cluster of each sample, where there are clusters
+    of: Ints = np.zeros(0, np.int64)
+
+    @property
+    def powers(self) -> Floats:
+        """Sums (2, k) that bound variances: of squared weights, or of weights times those of their clusters."""
+        if not self.clusters:
+            return np.stack(self.squares)
+        power = self._power()
+        return np.stack((self._sums(power * ~self.ones), self._sums(power * self.ones)))
+
+    def _power(self) -> Floats:
+        assert self.weights is not None
+        if not self.clusters:
+            return self.weights**2
+        return self.weights * np.bincount(self.of, self.weights)[self.of]
 
     def mean_cells(self, zeros: Floats, ones: Floats) -> tuple[Floats, Floats, Floats]:
         """The loss, mass and sum of squared weights of each cell that holds samples."""
@@ -168,7 +184,7 @@ class Resample:
         return generator.random((rows, len(order)))
 
     def blocks(self, generator: np.random.Generator) -> Iterator[Block]:
-        """The samples in blocks, each sample in any of them with the same chance."""
+        """The samples in blocks, each sample or cluster in any of them with the same chance."""
         if self.weights is None:
             left = np.stack(self.squares).astype(np.int64)
             for more in range(BLOCKS, 0, -1):
@@ -176,14 +192,18 @@ class Resample:
                 left -= drawn
                 yield Block(drawn.astype(np.float64), drawn.astype(np.float64))
             return
-        levels = len(self.v)
-        block, cell = generator.integers(0, BLOCKS, len(self.level)), self.level + levels * self.ones
+        levels, w, table = len(self.v), self.weights, None
+        of, power = (self.of, self._power()) if self.clusters else (np.arange(len(w)), self._power())
+        block, cell = generator.integers(0, BLOCKS, of.max() + 1)[of], self.level + levels * self.ones
         for b in range(BLOCKS):
-            sums = (
-                np.bincount(cell[block == b], w[block == b], 2 * levels)
-                for w in (self.weights, self.weights**2)
-            )
-            yield Block(*(part.astype(np.float64).reshape(2, levels) for part in sums))
+            here = block == b
+            sums = (np.bincount(cell[here], part[here], 2 * levels) for part in (w, power))
+            if self.clusters:
+                from scipy.sparse import coo_array
+
+                shape = self.clusters, 2 * levels
+                table = coo_array((w[here], (of[here], cell[here])), shape).tocsr()
+            yield Block(*(part.astype(np.float64).reshape(2, levels) for part in sums), table)
 
     def changes(self, kind: str, times: int, generator: np.random.Generator) -> Iterator[Change]:
         """Changes of the masses of levels and outcomes by new samples, some at a time."""

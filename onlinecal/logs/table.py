@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from onlinecal.core.errors import meant
 from onlinecal.core.joint import JointDistribution
+from onlinecal.logs.witnessed import OPEN
 from onlinecal.measures.base import Bracket, Measure, ends
 
 if TYPE_CHECKING:
@@ -95,6 +96,14 @@ class Evaluation:
         for row in self.rows:
             if self.intervals and row.interval is None:
                 without.setdefault(row.interval_by.removeprefix("none: "), []).append(row.name)
+        opened = dict[str, list[str]]()
+        for row in self.rows:
+            if OPEN in row.interval_by:
+                opened.setdefault(row.interval_by.split(OPEN)[1], []).append(row.name)
+        notes += [
+            f"upper end open for {', '.join(names)}, their largest value is printed: {why}"
+            for why, names in opened.items()
+        ]
         notes += [f"no interval for {', '.join(names)}: {why}" for why, names in without.items()]
         large = [f"{r.name} {r.p_large_n:.3g}" for r in self.rows if r.p_large_n is not None]
         notes += [f"p for large n: {', '.join(large)}"] * bool(large)

@@ -3,14 +3,16 @@
 Such a measure is the largest mean gain g(v, y) of a task and its swaps, or of weights.
 
 Below: let g be fixed before a sample is seen. Then its mean gain is at most the measure of the population. Samples go
-into `BLOCKS` blocks at random. For each block but the first, g is the best of the samples in all blocks before it. The
-errors of the gains of different blocks are uncorrelated, though the g are not independent. Their sums are a martingale,
-so one confidence limit holds for the mean of all gains.
+into `BLOCKS` blocks at random, and clusters as a whole. For each block but the first, g is found on all blocks before
+it: the best for their mean outcomes by level, or for a line of log odds fitted to them. It is whichever of both gained
+more so far. The errors of the gains of different blocks are uncorrelated, though the g are not independent. Their sums
+are a martingale, so one confidence limit holds for the mean of all gains.
 
 Above: let g be the best of the population, which no sample changes. Its mean gain in the sample is at most the value
 there. So the value falls short by no more than the error of one mean, which is normal for large n. Its standard
 deviation is at most the largest of any g that may be the best. Swaps lead from v towards the level's mean outcome.
-Intervals of Clopper and Pearson hold these means for all levels together.
+Intervals of Clopper and Pearson hold these means for all levels together. The square of a sum over a cluster of weight
+W is at most W times the sum of its weighted squares. Neither end needs many samples of a level.
 """
 
 import math
@@ -24,7 +26,7 @@ from onlinecal.core.arrays import Floats, Ints, cells
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.tasks import DecisionTask, Task, as_task
 from onlinecal.measures._kinks import at_half
-from onlinecal.measures.binned import ece
+from onlinecal.measures.binned import binned_ece, ece
 from onlinecal.measures.decision import cdl, cfdl, v_cdl, worst_decision_task, worst_kink
 from onlinecal.measures.smooth_ce import smooth_ce_witness
 from onlinecal.measures.soft_binned import points, scdl_binned, worst_grid_threshold
@@ -33,20 +35,37 @@ from onlinecal.measures.soft_binned import points, scdl_binned, worst_grid_thres
 BLOCKS = 8
 BY = "lower end: gains of tasks, swaps or weights found on other samples"
 ABOVE = "upper end: error of the mean gain of the population's best"
+OPEN = "upper end open: "
 # The share of an upper end's error that is left to the intervals of the levels.
 _REGION = 0.2
 # Outcomes of either kind that are added to variances, as in other intervals.
 _ADDED = 2.0
+# The ridge on both numbers of a line of log odds, in samples, and how near to 0 and 1 it sees forecasts.
+_RIDGE, _NEAR = 0.2, 1e-6
 
 
 class Block(NamedTuple):
-    """Sums of weights, and of their squares, for either outcome at each level: (2, k)."""
+    """Sums of weights, and of their squares, for either outcome at each level: (2, k).
+
+    Of clusters there are weights by cluster as well, (clusters, 2 k); squares are then weights times their cluster's.
+    """
 
     mass: Floats
     squares: Floats
+    clusters: Any = None
 
     def __add__(self, other: "Block") -> "Block":  # type: ignore[override]
         return Block(self.mass + other.mass, self.squares + other.squares)
+
+    def measured(self, gains: Floats) -> tuple[Floats, Floats, Floats]:
+        """Mean gains of what is independent, samples of a cell or clusters, with their masses and squares."""
+        if self.clusters is None:
+            held = (self.mass > 0.0) & (self.squares > 0.0)
+            return gains[held], self.mass[held], self.squares[held]
+        mass = np.asarray(self.clusters.sum(axis=1)).ravel()
+        held = mass > 0.0
+        mass, total = mass[held], (self.clusters @ gains.ravel())[held]
+        return total / mass, mass, mass**2
 
 
 class Past(NamedTuple):
@@ -83,6 +102,29 @@ def _drawn_in(q: Floats, v: Floats, n: Floats, squares: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
         share = np.where(noise > 0.0, true / (true + noise), 1.0)
     return np.clip(v + share * (q - v), 0.0, 1.0)
+
+
+def fitted(past: Past, block: Block) -> Past:
+    """The past with the means of a line a + b logit v of log odds, drawn towards a = 0 and b = 1.
+
+    Forecasts of 0 and 1 keep their means.
+    """
+    x = np.stack((np.ones(len(past.v)), special.logit(np.clip(past.v, _NEAR, 1.0 - _NEAR))))
+    n, ones = block.mass.sum(axis=0) / past.unit, block.mass[1] / past.unit
+    start = np.array([0.0, 1.0])
+    line = start
+    for _ in range(25):
+        q = special.expit(line @ x)
+        slope = x @ (ones - n * q) - _RIDGE * (line - start)
+        step = np.linalg.solve((x * (n * q * (1.0 - q))) @ x.T + _RIDGE * np.eye(2), slope)
+        line = line + np.clip(step, -1.0, 1.0)
+        if np.abs(step).max() < 1e-8:
+            break
+    q = np.where((past.v <= 0.0) | (past.v >= 1.0), past.q, special.expit(line @ x))
+    held = block.mass.sum(axis=0) > 0.0
+    counts = past.gamma.counts
+    gamma = JointDistribution.from_sorted_levels(past.gamma.predictions, counts, counts * q[held], q[held])
+    return Past(gamma, gamma, past.v, q, past.unit)
 
 
 #: gains (2, k) for either outcome at each level, and the most that they prove
@@ -149,6 +191,14 @@ def _of_levels(past: Past) -> Found:
     return np.sign(past.q - past.v) * (np.array([[0.0], [1.0]]) - past.v), math.inf
 
 
+def _of_bins(past: Past, *, bins: int = 10, **_: Any) -> Found:
+    """Weights of 1 or −1 by the sign of the sum of residuals in a bin."""
+    number = np.unique(np.minimum(cells(past.v, bins), bins - 1), return_inverse=True)[1]
+    held = np.searchsorted(past.v, past.gamma.predictions)
+    sign = np.sign(np.bincount(number[held], past.gamma.residuals, number.max() + 1))
+    return sign[number] * (np.array([[0.0], [1.0]]) - past.v), math.inf
+
+
 def _of_weights(past: Past, **_: Any) -> Found:
     """By smCE ≤ intCE: its weights, which stay Lipschitz on the lines between levels that had samples."""
     found = smooth_ce_witness(past.gamma)
@@ -175,12 +225,22 @@ def _times(fails: float) -> float:
     return float(special.ndtri(1.0 - fails))
 
 
-def _above_levels(gamma: JointDistribution, squares: Floats, fails: float) -> float:
-    """ECE: a gain is ±(y − v)."""
+def _of_signs(gamma: JointDistribution, squares: Floats) -> float:
+    """The standard deviation of a mean gain that is ±(y − v)."""
     v, of_one = gamma.predictions, squares.sum() ** 2 / gamma.weight**4
     square = np.stack((v**2, (1.0 - v) ** 2))
     variance = (squares * square).sum() / gamma.weight**2 + _ADDED * of_one * (gamma.mass * square).sum()
-    return ece(gamma) + _times(fails) * math.sqrt(variance)
+    return math.sqrt(variance)
+
+
+def _above_levels(gamma: JointDistribution, squares: Floats, fails: float) -> float:
+    return ece(gamma) + _times(fails) * _of_signs(gamma, squares)
+
+
+def _above_bins(
+    gamma: JointDistribution, squares: Floats, fails: float, *, bins: int = 10, **_: Any
+) -> float:
+    return binned_ece(gamma, bins=bins) + _times(fails) * _of_signs(gamma, squares)
 
 
 def _covered(first: Ints, last: Ints, part: Floats, size: int) -> Floats:
@@ -284,11 +344,13 @@ class Kind(NamedTuple):
     """How ends are found: `find(past, **options)`, `above(gamma, squares, fails, **options)`.
 
     `alone` says that others are never nearer to the value. Where they may be, the upper end is that of ECE.
+    `often` says that these ends are also for cells with many samples.
     """
 
     find: Callable[..., Found]
     above: Callable[..., float]
     alone: bool = True
+    often: bool = True
 
 
 KINDS_OF: Mapping[str, Kind] = {
@@ -296,6 +358,7 @@ KINDS_OF: Mapping[str, Kind] = {
     "v_cdl": Kind(_of_kinks, _above_kinks),
     "cdl": Kind(_of_tasks, _above_tasks),
     "ece": Kind(_of_levels, _above_levels, False),
+    "binned_ece": Kind(_of_bins, _above_bins, False, False),
     "interval_ce": Kind(_of_weights, _above_levels, False),
     "interval_ce_bracket": Kind(_of_weights, _above_levels, False),
     "scdl_binned": Kind(_of_grid, _above_grid),
@@ -305,7 +368,9 @@ KINDS_OF: Mapping[str, Kind] = {
 
 def kind_of(name: str, options: Mapping[str, Any]) -> Kind | None:
     """How ends of a measure with these options are found; None without witnesses."""
-    return None if options.get("order", 1.0) != 1.0 else KINDS_OF.get(name)
+    # The bins of quantiles are those of one sample.
+    other = options.get("order", 1.0) != 1.0 or options.get("strategy", "width") != "width"
+    return None if other else KINDS_OF.get(name)
 
 
 #: `limit(losses, mass, squares, within, level=…)`: the ends of an interval of their mean; both fail alike
@@ -313,36 +378,41 @@ Limit = Callable[..., tuple[float, float]]
 
 
 def witnessed_ends(
-    kinds: Mapping[int, tuple[Kind, Mapping[str, Any]]],
+    kinds: Mapping[int, tuple[Kind, Mapping[str, Any], bool]],
     gamma: JointDistribution,
     squares: Floats,
     blocks: Iterable[Block],
     level: float,
     limit: Limit,
 ) -> dict[int, tuple[float, float]]:
-    """The ends of each measure. Each fails in half of the cases left, which are half of all beside other ends."""
-    # Gains of samples by witnesses from the blocks before theirs: each cell's gain, mass and squares.
+    """The ends of each measure. Each fails in half of the cases left, which are half of all unless they are alone."""
+    # Gains by witnesses from the blocks before: of what is independent, with mass and squares.
     parts: dict[int, list[tuple[Floats, Floats, Floats]]] = {i: [] for i in kinds}
     least, largest, most = (
         dict.fromkeys(kinds, 0.0),
         dict.fromkeys(kinds, 0.0),
         dict.fromkeys(kinds, math.inf),
     )
+    gained = {i: np.zeros(2) for i in kinds}  # so far, by levels and by the line
     before: Block | None = None
     for block in blocks:
         if before is not None and before.mass.any() and block.mass.any():
-            past, held = past_of(gamma.predictions, before), block.mass > 0.0
-            for i, (kind, options) in kinds.items():
-                gains, proved = kind.find(past, **options)
-                parts[i].append((gains[held], block.mass[held], block.squares[held]))
+            past = past_of(gamma.predictions, before)
+            pasts = past, fitted(past, before)
+            for i, (kind, options, _) in kinds.items():
+                either = [kind.find(each, **options) for each in pasts]
+                gains, proved = either[int(gained[i][1] >= gained[i][0])]
+                gained[i] += [float((each * block.mass).sum()) for each, _ in either]
+                parts[i].append(block.measured(gains))
                 least[i], largest[i] = min(least[i], float(gains.min())), max(largest[i], float(gains.max()))
                 most[i] = min(most[i], proved)
         before = block if before is None else before + block
     found = {}
-    for i, (kind, options) in kinds.items():
-        within, low = level if kind.alone else 0.5 * (1.0 + level), 0.0
+    for i, (kind, options, alone) in kinds.items():
+        within, low = level if alone else 0.5 * (1.0 + level), 0.0
         if least[i] < largest[i]:
             gains, mass, power = (np.concatenate(part) for part in zip(*parts[i], strict=True))
             low = min(limit(gains, mass, power, (least[i], largest[i]), level=within)[0], most[i])
-        found[i] = low, kind.above(gamma, squares, 0.5 * (1.0 - within), **(options if kind.alone else {}))
+        mine = {} if kind.above is _above_levels else options
+        found[i] = low, kind.above(gamma, squares, 0.5 * (1.0 - within), **mine)
     return found

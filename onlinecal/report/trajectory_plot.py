@@ -56,8 +56,8 @@ TOTAL = (
 )
 MEASURE = (
     "Line: the measure of all forecasts so far, or of the last ones; two lines are the ends of what is certain. Band: "
-    "intervals, each by itself, for the same of what the forecasts were drawn from independently; none where too few "
-    "forecasts share a level."
+    "intervals, each by itself, for the same of what the forecasts were drawn from independently; none, or up to the "
+    "largest value, where too few forecasts share a level."
 )
 
 

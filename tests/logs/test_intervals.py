@@ -12,7 +12,7 @@ from onlinecal.decisions.tasks import three_action, v_shaped
 from onlinecal.logs.evaluation import evaluate
 from onlinecal.logs.intervals import mean_interval, order_statistic
 from onlinecal.logs.resampling import MOST_LEVELS, Resample
-from onlinecal.logs.witnessed import BLOCKS, Block, Past, kind_of, past_of
+from onlinecal.logs.witnessed import BLOCKS, Block, Past, fitted, kind_of, past_of
 from onlinecal.measures import MEASURES, ece, smooth_ece
 from onlinecal.measures.base import ends
 from tests.coverage_intervals import DESIGNS, FAST, ORDERS, SLOW, WITHOUT, coverage
@@ -211,7 +211,8 @@ def random_block(generator, v, n):
 
 SPECS = [
     ("cdl", {}), ("v_cdl", {}), ("cfdl", {}), ("cfdl", {"task": v_shaped(0.5)}), ("cfdl", {"task": three_action()}),
-    ("ece", {}), ("scdl", {}), ("scdl_binned", {"m": 8}), ("scdl_binned", {"m": 5, "soft": False}),
+    ("ece", {}), ("binned_ece", {"bins": 4}), ("scdl", {}), ("scdl_binned", {"m": 8}),
+    ("scdl_binned", {"m": 5, "soft": False}),
     ("interval_ce", {}), ("interval_ce", {"width": "max"}), ("interval_ce_bracket", {}),
 ]  # fmt: skip
 
@@ -227,7 +228,8 @@ def test_no_witness_gains_more_than_the_measure(name, options, seed):
         block, other = random_block(generator, v, 10_000_000), random_block(generator, v, 60)
         gamma = past_of(v, block).gamma
         value = ends(MEASURES[name].function(gamma, **options))[1]
-        for past in (past_of(v, other), past_of(v, block)):
+        few = past_of(v, other)
+        for past in (few, fitted(few, other), past_of(v, block)):
             gains, most = kind.find(past, **options)
             mean = float((gains * block.mass).sum()) / block.mass.sum()
             assert min(mean, most) <= value + 1e-9
@@ -350,32 +352,40 @@ def levels(counts):
 
 
 @pytest.mark.parametrize(
-    ("counts", "made"),
-    [([30] * 10, True), ([29] * 10, False), ([95, 5], True), ([94, 6], False), ([1] * 100, False), ([400], True)],
+    ("counts", "how"),
+    [
+        ([30] * 10, "drawn"), ([29] * 10, "few"), ([95, 5], "drawn"), ([94, 6], "few"), ([400], "drawn"),
+        ([1] * 100, "open"), ([1] * 51 + [49], "open"), ([1] * 50 + [50], "few"),
+    ],
 )  # fmt: skip
-def test_levels_with_few_samples_have_no_interval(counts, made):
-    """30 samples are enough, 29 are not; 5 % of the weight may be on such levels, 6 % may not."""
+def test_levels_with_few_samples_have_ends_by_witnesses_alone(counts, how):
+    """30 samples are enough for draws, 29 are not; 5 % of the weight may be on such levels, 6 % may not.
+
+    Where more than half of the weight is on levels with one sample, the upper end is open.
+    """
     p, y = levels(counts)
-    for row in evaluate(p, y, measures=NOISE, bootstrap=30).rows:
-        assert (row.interval is not None) == made, row.name
-        assert row.interval_by.startswith("none: ") == (not made)
-        assert made or ("fewer than 30 samples" in row.interval_by and "scdl" in row.interval_by)
+    for row in evaluate(p, y, measures=NOISE, bootstrap=199).rows:
+        assert row.interval[0] <= row.value < row.interval[1]
+        assert "found on other samples" in row.interval_by
+        assert ("open" in row.interval_by) == (how == "open")
+        assert (row.interval[1] == 1.0) == (how == "open")
+        assert row.name != "ece" or ("triangle inequality" in row.interval_by) == (how == "drawn")
 
 
-@pytest.mark.parametrize(("light", "made"), [(1.0, True), (0.01, False)])
-def test_a_weighted_level_counts_its_effective_samples(light, made):
+@pytest.mark.parametrize(("light", "drawn"), [(1.0, True), (0.01, False)])
+def test_a_weighted_level_counts_its_effective_samples(light, drawn):
     """One weight of 1 and 39 of 0.01: (1.39)²/1.0039 = 1.9 samples, not 40."""
     p, y = levels([40, 40])
     weights = np.where(np.arange(80) % 40 == 0, 1.0, light)
     (row,) = evaluate(p, y, weights=weights, measures=["ece"], bootstrap=30).rows
-    assert (row.interval is not None) == made
+    assert ("triangle inequality" in row.interval_by) == drawn
 
 
 def test_where_no_interval_is_right_none_is_printed_and_the_table_says_why(seed):
     rng = np.random.default_rng([seed, 71])
     p = rng.random(1000)
-    fine = [{"name": "binned_ece", "bins": 200}, {"name": "random_interval_ce", "epsilon": 0.005},
-            {"name": "smooth_ece_at", "sigma": 0.002}, {"name": "scdl_binned", "m": 300}]  # fmt: skip
+    fine = [{"name": "binned_ece", "bins": 200, "strategy": "quantile"}, {"name": "smooth_ece_at", "sigma": 0.002},
+            {"name": "random_interval_ce", "epsilon": 0.005}]  # fmt: skip
     for row in evaluate(p, rng.random(1000) < p, measures=fine, bootstrap=30).rows:
         assert row.interval is None
         assert "on bins with fewer than 30 samples" in row.interval_by
@@ -389,9 +399,9 @@ def test_where_no_interval_is_right_none_is_printed_and_the_table_says_why(seed)
     result = evaluate(p, rng.random(300) < p, measures=["ece", "cdl", "smooth_ce", mine], bootstrap=39)
     for where in (" ".join(str(result).split()), " ".join(result._repr_html_().split())):
         assert "drawn from (39 draws of either kind), but for functions of your own" in where
-        assert "no interval for ece: 100% of the weight is on levels with fewer than 30 samples" in where
+        assert "upper end open for ece, cdl, their largest value is printed: 100% of the weight" in where
     table = result.table()
-    assert math.isnan(table.loc["ece", "interval_lower"])
+    assert table.loc["ece", "interval_upper"] == 1.0
     assert "BGHN23 Theorem 9.5" in table.loc["smooth_ce", "interval_by"]
 
 

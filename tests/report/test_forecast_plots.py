@@ -478,7 +478,7 @@ def test_title_lines_say_how_wide_bands_are_and_why_there_are_none(distinct, gam
     said = title(plots.trajectory(p, y, width="page"))
     assert said == f"band of 95% · seen outside by forecast {running_bias(p, y).left:,}"
     assert title(plots.trajectory(p, y, band=None)) == ""
-    said = title(plots.trajectory(p, y, measure="ece", window=100))
+    said = title(plots.trajectory(p, y, measure={"name": "ece", "order": 2.0}, window=100))
     assert said.startswith("no intervals: 100% of the weight is on levels with fewer")
     fig = plots.murphy({"a": p, "b": 1 - p}, y, difference=True, band=0.9)
     assert title(fig) == "b less a · band of 90%"
