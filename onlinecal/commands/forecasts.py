@@ -1,5 +1,6 @@
 """Commands that measure, recalibrate and watch forecasts of users."""
 
+import shlex
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -145,6 +146,7 @@ def watch(
     from onlinecal.monitoring.alarms import summary
     from onlinecal.monitoring.watching import watch
     from onlinecal.report.terminal import print_json
+    from onlinecal.report.verdict import new_name
     from onlinecal.study.lock import writing
 
     told: list[Any] = []
@@ -176,6 +178,14 @@ def watch(
     if not as_json and len(told) > PRINTED:
         print("…", *summary(told), sep="\n")
     _print_watch(monitor, as_json)
+    if monitor.alarms and not as_json:
+        sure = f"a false alarm has a probability of at most {monitor.alpha:g}"
+        print(f"Not calibrated ({sure}): {monitor.alarms[-1].witness.verdict}.")
+        given = {"--forecast": forecast, "--outcome": outcome, "--positive": positive, "--time": time}
+        said = "".join(f" {name} {shlex.quote(value)}" for name, value in given.items() if value is not None)
+        if source is not None:
+            said += " --percent" * percent
+            print(f"Next: onlinecal recalibrate {shlex.quote(str(file))}{said} -o {new_name(str(file))}")
     if stopped:
         raise typer.Exit(130)
     if monitor.alarms:

@@ -45,6 +45,12 @@ def is_scalar(said: Any) -> bool:
 def law_of(said: Any) -> dict[Any, Any]:
     """The law that a plain forecaster stated, as a mapping value → probability; `Unplayable` for anything else."""
     law = {float(said): 1.0} if is_scalar(said) else said
+    # Such keys are outcomes, as in river's `predict_proba_one`.
+    if isinstance(law, dict) and any(isinstance(value, bool | np.bool_) for value in law):
+        raise Unplayable(
+            f"stated {brief(said)}, whose keys are outcomes and no forecasts",
+            f"the forecast itself, {brief(law.get(True, 0.0))}, or a dict {{forecast: weight}}",
+        )
     if isinstance(law, dict) and law and all(is_scalar(x) for pair in law.items() for x in pair):
         return law
     raise Unplayable(f"stated {brief(said)}", "a number in [0, 1], or a dict of them with weights")

@@ -14,7 +14,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import cores
 from onlinecal.core.progress import Progress
 from onlinecal.core.transcript import needs_of
-from onlinecal.core.validation import choice, integer, number, vector
+from onlinecal.core.validation import check_same_rows, choice, integer, number, vector
 from onlinecal.logs.clusters import Clustered, labels_of
 from onlinecal.logs.inference import p_large_n
 from onlinecal.logs.intervals import OWN, Interval, Measurement, Method, intervals
@@ -27,8 +27,9 @@ from onlinecal.study.panel import each_measure, listed, named_measure
 
 #: draws of either kind: each is kept, and a million tells a quantile to more digits than an interval has
 MOST = 1_000_000
-#: what a report shows unless others are asked for: losses of actions, distances, then what is often quoted
-DECIDING = ("cdl", "cutoff_ce", "smooth_ce", "smooth_ece", "ece", "binned_ece", "brier", "log_loss")
+#: what a report shows unless others are asked for: distances, which always have intervals, losses of actions, errors
+#: that are often quoted, scores
+DECIDING = ("smooth_ece", "smooth_ce", "cutoff_ce", "cdl", "ece", "binned_ece", "brier", "log_loss")
 # Values that only rounding tells apart are as good as equal.
 _TIE = 1e-12
 
@@ -130,6 +131,8 @@ def evaluate(
             predictions = vector("p", p)
             w = np.ones(len(predictions)) if weights is None else vector("weights", weights)
             samples = predictions, vector("y", y), w
+    if samples is not None:
+        check_same_rows({"p": p, "y": y, "weights": weights, "clusters": clusters})
     labels = None if samples is None or clusters is None else labels_of(clusters, len(samples[0]))
     if labels is not None and sure:
         raise InvalidParameter(

@@ -63,7 +63,7 @@ class Document:
         width = min(WIDTH, new_console().width)
         lines = [*_wrapped(self.title, width), *(line for part in self.first for line in _lines(part, width))]
         for section in self.sections:
-            lines += ["", readable(f"== {section.title}")[:width]]
+            lines += ["", readable(f"== {section.title}")[:width]] if section.title else []
             lines += [line for part in section.parts for line in _lines(part, width)]
         return "\n".join(lines)
 

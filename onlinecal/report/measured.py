@@ -17,6 +17,7 @@ from onlinecal.measures.base import ends
 from onlinecal.report import document
 from onlinecal.report.document import Document, Section
 from onlinecal.report.tables import Table, of_rows
+from onlinecal.report.verdict import verdict
 
 OF_DRAWS = "p: how often outcomes drawn as forecast give as large a value; if calibrated: their mean value."
 OF_ADVICE = (
@@ -73,7 +74,9 @@ def data(report: Report) -> dict[str, Any]:
         "source": report.source, "outcome": report.outcome, "rows": report.rows, "said": report.said,
         "cautions": report.cautions,
         "settings": {key: value for key, value in asdict(report.settings).items() if key != "measures"},
-        "forecasts": [_column_data(column) for column in report.columns],
+        "forecasts": [
+            {**_column_data(column), "verdict": verdict(report, column)._asdict()} for column in report.columns
+        ],
         "differences": [asdict(d) for d in report.differences],
         "by": report.by, "time": report.time, "cluster": report.cluster, "classes": report.classes,
     }  # fmt: skip
@@ -96,7 +99,10 @@ def _column_data(column: Measured) -> dict[str, Any]:
 
 
 def document_of(report: Report, *, drawn: bool = False) -> Document:
-    """A section for each column, with its tables, and one for all columns together; with diagrams for a page."""
+    """A section for each column, with its tables, and one for all columns together; with diagrams for a page.
+
+    A terminal shows less: of signs in the tables, and why intervals are missing, the page tells more.
+    """
     many, diagrams, several = len(report.columns), list[list[Any]](), list[Any]()
     if drawn:
         from onlinecal.report.page_pictures import of_column, of_columns
@@ -108,16 +114,24 @@ def document_of(report: Report, *, drawn: bool = False) -> Document:
             several = of_columns({c.name: c.evaluation for c in first})[: 1 if report.classes else None]
     sections = []
     for column, own in zip_longest(report.columns, diagrams):
+        found = verdict(report, column)
+        lead = worst_task(column) if found.calibration == "refuted" else ""
         parts = [
-            document.Part("p", about(column)), *_cautions(column.cautions), document.Part("lead", decision(column)),
-            document.Part("pictures", own), *_tables(grids(report, column)),
+            document.Part("lead", found.words), document.Part("p", about(column)), *_cautions(column.cautions),
+            # The verdict has what there is to say of the worst threshold.
+            document.Part("lead", decision(column) if drawn else lead),
+            document.Part("pictures", own), *_tables(grids(report, column, drawn)),
         ]  # fmt: skip
-        sections.append(Section(column.name, parts))
+        sections.append(Section(column.name if drawn or many > 1 else "", parts))
     together = [*side_by_side(report), *differences(report)]
     if together:
         sections.append(Section("Side by side", [document.Part("pictures", several), *_tables(together)]))
+    then = [
+        document.Part("p", said) for said in dict.fromkeys(verdict(report, c).next for c in report.columns)
+    ]
     notes = [f"Diagrams are drawn of the first {DRAWN} columns of {many}."] * (drawn and many > DRAWN)
-    sections.append(Section("How to read it", [document.Part("notes", notes + remarks(report))]))
+    sections.append(Section("How to read it", [document.Part("notes", notes + remarks(report, drawn))]))
+    sections.append(Section("Next" if drawn or many > 1 else "", then))
     said = [document.Part("p", f"{text[:1].upper()}{text[1:]}.") for text in report.said]
     return Document(heading(report), [*said, *_cautions(report.cautions)], sections)
 
@@ -130,14 +144,14 @@ def _tables(found: Sequence[Table]) -> list[document.Part]:
     return [document.Part("table", table) for table in found]
 
 
-def remarks(report: Report) -> list[str]:
-    """Sentences on the signs in the tables."""
-    asked = report.settings.draws > 0
+def remarks(report: Report, full: bool = True) -> list[str]:
+    """Sentences on the signs in the tables; else of those of groups and times only."""
+    asked = report.settings.draws > 0 and full
     parts = [part for column in report.columns for part in (*column.groups, *column.blocks)]
     advice = OF_ADVICE.format(level=f"{1.0 - report.settings.level:.3g}")
     return [
         *[OF_DRAWS, advice] * asked,
-        OF_SCORES,
+        *[OF_SCORES] * full,
         *[OF_PARTS.format(level=100.0 * report.settings.level)] * bool(parts),
         *[OF_FEW.format(few=FEW)] * any(part.p_value is None for part in parts),
     ]
@@ -152,13 +166,13 @@ def heading(report: Report) -> str:
 def about(column: Measured) -> str:
     """A column in a sentence."""
     gamma = column.gamma
-    happened = f"the share of events is {gamma.base_rate:.4g}."
+    happened = f"share of events {gamma.base_rate:.4g}."
     if gamma.levels == 1:
         return f"All forecasts are {gamma.predictions[0]:.4g}; {happened}"
     mean = float(gamma.mass @ gamma.predictions)
     return (
-        f"{gamma.levels:,} different forecasts from {gamma.predictions[0]:.4g} to {gamma.predictions[-1]:.4g}, mean "
-        f"{mean:.4g}; {happened}"
+        f"{gamma.levels:,} values from {gamma.predictions[0]:.4g} to {gamma.predictions[-1]:.4g}, mean {mean:.4g}; "
+        f"{happened}"
     )
 
 
@@ -178,17 +192,17 @@ def decision(column: Measured) -> str:
             said = f"Worst threshold: not told from chance. It loses {worst.loss:.3g} per decision; {chance}."
         else:
             said = f"{said[:-1]}; {worst.better} would be better. Payoffs are from 0 to 1; {chance}."
-    if column.worst_task and ends(column.evaluation["cdl"])[1] > 0.0:
-        said += (
-            f" Worst of all tasks, swap regret {ends(column.evaluation['cdl'])[0]:.3g}: {column.worst_task}."
-        )
-    return said
+    return f"{said} {worst_task(column)}".rstrip()
+
+
+def worst_task(column: Measured) -> str:
+    """The task with the largest swap regret, where chance does not explain that."""
+    regret = ends(column.evaluation["cdl"]) if column.worst_task else (0.0, 0.0)
+    return f"Worst of all tasks, swap regret {regret[0]:.3g}: {column.worst_task}." if regret[1] > 0.0 else ""
 
 
 #: what is below a heading: a number of each row by its name, or a text made of the row
 Cells = dict[str, str | Callable[[Any], str]]
-
-SCORES: Cells = {"mean": "score", "MCB": "miscalibration", "DSC": "discrimination", "UNC": "uncertainty"}
 
 
 def _shown(title: str, name: str, rows: Sequence[Any], cells: Cells, notes: Sequence[str] = ()) -> Table:
@@ -203,18 +217,25 @@ def _shown(title: str, name: str, rows: Sequence[Any], cells: Cells, notes: Sequ
     return Table(title, of_rows((name, *cells), texts), notes)
 
 
-def grids(report: Report, column: Measured) -> list[Table]:
-    """The tables of a column."""
+def grids(report: Report, column: Measured, full: bool = True) -> list[Table]:
+    """The tables of a column, the full ones with reasons why intervals are missing."""
     evaluation, drift = column.evaluation, column.drift
     measures, scores, groups, blocks = (list(table.itertuples()) for table in tables(column).values())
     cells: Cells = {"value": lambda row: span(row.lower, row.upper, _width(row.interval))}
     if report.settings.draws > 0:
         cells["interval"] = lambda row: _interval(row.interval)
         cells |= {"if calibrated": "if_calibrated", "p": "p_value"}
-    shown = [
-        _shown("Calibration", "measure", measures, cells, evaluation.notes),
-        _shown("Scores in three parts", "score", scores, SCORES),
+    notes = evaluation.notes
+    if not full:
+        without = [row.name for row in evaluation.rows if evaluation.intervals and row.interval is None]
+        notes = [evaluation.intervals] * bool(evaluation.intervals)
+        notes += [f"no interval for {', '.join(without)}: -o page.html says why"] * bool(without)
+    parts = [
+        f"{row.name} {number(row.score)} = MCB {number(row.miscalibration)} − DSC {number(row.discrimination)} + UNC "
+        f"{number(row.uncertainty)}"
+        for row in scores
     ]
+    shown = [_shown("Calibration", "measure", measures, cells, notes + parts)]
     if groups:
         shown.append(_shown(f"By {report.by}", "", groups, _of_parts(groups)))
     if drift is not None:

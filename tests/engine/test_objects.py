@@ -61,7 +61,7 @@ class Asks(Says):
         (-0.0, [0.0]),
         ({-0.0: 1.0}, [0.0]),
         ({np.float32(0.5): np.float64(1)}, [0.5]),
-        ({True: 1, 0.5: 0}, [1.0]),
+        ({1: 1, 0.5: 0}, [1.0]),
         ({0.2: 0.5, np.nextafter(0.2, 1): 0.5}, None),
         ({i / 64: 1 / 64 for i in range(64)}, None),
     ],
@@ -92,6 +92,11 @@ NO_LAWS = [
     ({0.2: 0.5, 0.3: 0.4}, "the forecasts [0.2, 0.3] with weights [0.5, 0.4]"),
     ({0.2: -0.5, 0.3: 1.5}, "the forecasts [0.2, 0.3] with weights [-0.5, 1.5]"),
     ({0.5: math.nan}, "the forecasts [0.5] with weights [nan]"),
+    (
+        {False: 0.7, True: 0.3},
+        "keys are outcomes and no forecasts in round 7, run 4; expected the forecast itself",
+    ),
+    ({np.False_: 1.0}, "expected the forecast itself, 0.0"),
 ]
 
 

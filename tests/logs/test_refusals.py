@@ -95,6 +95,8 @@ REFUSED = [
     (oc.smooth_recalibration, (([0.3],), {}), InvalidData, "expected a JointDistribution"),
     (oc.fit_recalibration, ((pd.Series([0.2, 0.4]), pd.Series([0, 1], [1, 0])), {}), InvalidData, "different indices"),
     (oc.smooth_recalibration(ONE), (([1.5],), {}), InvalidData, "1.5"),
+    *[(oc.evaluate, (given, {"clusters": pd.Series(["a", "b"], [1, 0])}), InvalidData, f"{name} and clusters are")
+      for name, given in (("p", (pd.Series([0.2, 0.4]), [0, 1])), ("y", ([0.2, 0.4], pd.Series([0, 1]))))],
 ]  # fmt: skip
 
 

@@ -336,6 +336,10 @@ def test_the_command(tmp_path, wrong, whole):
     assert lines[:shown] == "\n".join(told).splitlines()
     assert lines[shown] == f"300 events, {alarms} alarms"
     assert lines[shown + 1].startswith("since the last alarm: e = ")
+    assert lines[-2].startswith(
+        "Not calibrated (a false alarm has a probability of at most 0.05): predictions "
+    )
+    assert lines[-1] == "Next: onlinecal recalibrate a.csv -o a_better.csv"
     assert "the probability that there is ever an alarm is at most 0.05" in done.stderr
     # Nothing new: no new alarm, and the same end.
     again = onlinecal("watch", "a.csv", "--state", "s.npz", cwd=tmp_path, rc=1)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from onlinecal.core.files import Table
+from onlinecal.logs.evaluation import DECIDING
 from onlinecal.logs.measuring import Settings, measure_log
 from onlinecal.logs.reading import Asked, Log, read_log
 from onlinecal.report import measured, page_pictures
@@ -68,11 +69,12 @@ def test_the_text_holds_every_number_of_the_tables(report):
             assert all(each in said for each in (f"{part.event - part.forecast:+.3f}", f"± {part.error:.3f}"))
         flat = " ".join(said.split())
         worst = column.threshold
-        named = f"{worst}; {worst.better} would be better." in flat
-        unnamed = f"not told from chance. It loses {worst.loss:.3g} per decision;" in flat
-        assert (named, unnamed) == (column.advises, not column.advises)
-        assert column.advises == (column.threshold_p <= 0.05)
-        assert f"would lose {column.by_chance:.3g} by chance (p = {column.threshold_p:.3g})" in flat
+        named = (
+            f"loses {worst.loss:.3g} per decision ({column.by_chance:.3g} by chance), {worst.better} would"
+            in flat
+        )
+        assert named == column.advises == (column.threshold_p <= 0.05)
+        assert f"(p = {column.threshold_p:.3g})" in flat
     for d in report.differences:
         assert number(d.mean) in said
         assert number(d.adjusted) in said
@@ -114,7 +116,7 @@ def test_the_page_needs_nothing_else_and_escapes_names(report, undrawn):
 def test_a_log_without_draws_has_no_intervals():
     report = report_of({"p": [0.2, 0.8, 0.8]}, [0, 1, 0], measures=Settings().measures)
     said = document_of(report).text()
-    assert "interval " not in said.split("\n\n")[2].splitlines()[1]
+    assert "interval " not in said.split("\n\n")[1].splitlines()[1]
     assert "if calibrated" not in said
     assert data(report)["forecasts"][0]["threshold"]["p_value"] is None
     assert number(None) == "–"
@@ -152,12 +154,13 @@ def test_groups_of_rare_events(weights):
     p = np.linspace(1e-5, 1.9e-4, 3000)
     groups = {"weights": weights, "groups": {"all": np.arange(3000)}, "by": "g"}
     report = report_of({"p": p}, 0.0 * p, draws=20, measures=("brier", "cutoff_ce"), **groups)
-    cells = grids(report, report.columns[0])[2].rows[0]
+    cells = grids(report, report.columns[0])[1].rows[0]
     assert cells[4:6] == ["-0.00010 ± 0.00018", "[-0.00010, +0.00113]"]
     assert (cells[7] == "–") == (weights is not None)
     said = " ".join(document_of(report).text().split())
     assert ("– for p: " in said) == (weights is not None)
-    assert "no p for large n for cutoff_ce" in said
+    assert "no p for large n for cutoff_ce" not in said
+    assert "no p for large n for cutoff_ce" in " ".join(grids(report, report.columns[0])[0].notes)
 
 
 def test_differences_of_few_rows_are_not_tested():
@@ -208,3 +211,60 @@ def test_a_page_of_many_columns_says_of_which_diagrams_are_drawn(undrawn, monkey
 def test_the_remark_on_parts_has_the_level_of_the_report(report, level):
     said = " ".join(remarks(replace(report, settings=replace(report.settings, level=level))))
     assert f"all of the table hold together with {100 * level:g} %" in said
+
+
+def verdict_of(p, y, draws=200, shuffled=True, **more):
+    mixed = np.random.default_rng(5).permutation(len(p)) if shuffled else np.arange(len(p))
+    report = report_of({"p": p[mixed]}, y[mixed], draws, DECIDING, **more)
+    (found,) = data(report)["forecasts"]
+    said = document_of(report).text()
+    assert " ".join(found["verdict"]["words"].split()) in " ".join(said.split())
+    assert len(said.splitlines()) <= 30
+    assert " ".join(said.split()).endswith(found["verdict"]["next"])
+    return found["verdict"]
+
+
+@pytest.mark.parametrize("side", ["high", "low"])
+def test_the_verdict_says_of_what_is_wrong_where_what_it_costs_and_how_sure(side):
+    """All forecasts of .8 are too high by .3, by exact counts; or too low, of the other outcome."""
+    p, y = np.repeat([0.2, 0.8], 100), np.concatenate((np.arange(100) < 20, np.arange(100) < 50))
+    at = "0.8"
+    if side == "low":
+        p, y, at = 1.0 - p, ~y, "0.2"
+    found = verdict_of(np.round(p, 9), y)
+    assert found["calibration"] == "refuted"
+    assert f"(p = 0.00498): predictions of {at} (50 % of all) are too {side} by 0.3." in found["words"]
+    # Half of the rows lose (.8 − .5)/.8 each; MCB is half of .3².
+    assert re.search("loses 0.18[78] per decision", found["words"])
+    assert "could gain 0.045 of the Brier score 0.25 on these rows" in found["words"]
+    assert found["next"] == "Next: onlinecal recalibrate f --forecast p --outcome y -o f_better.csv"
+
+
+def test_the_verdict_refutes_nothing_where_forecasts_are_exact_or_rows_are_few():
+    """Sixty calibrated rows, and the same forecasts that are wrong, of which twelve rows are not enough to tell."""
+    p, y = np.tile([0.2, 0.8], 30), np.tile([0, 1, 0, 1, 0, 1, 0, 1, 1, 0], 6)
+    found = verdict_of(p, y)
+    assert (found["calibration"], "Next: more rows" in found["next"]) == ("not refuted", True)
+    assert "no threshold to act on loses anything" in found["words"]
+    assert re.search(r"smooth_ece up to 0\.\d+ is not excluded", found["words"])
+    assert verdict_of(p, 1 - y)["calibration"] == "refuted"
+    assert verdict_of(p[:12], y[:12])["calibration"] == "too few"
+    assert verdict_of(p, y, draws=0)["calibration"] == "not tested"
+    clusters = {"clusters": np.arange(60) // 5, "cluster": "g"}
+    found = verdict_of(p, y, **clusters)
+    assert (found["calibration"], found["next"][:16]) == ("too few", "Next: at least 3")
+
+
+def test_the_verdict_is_not_sure_where_rows_depend_on_each_other():
+    """Each outcome stands forty times in a row; with the rows of one outcome as a cluster they are too few."""
+    y = np.repeat(np.random.default_rng(0).random(12) < 0.8, 40)
+    found = verdict_of(np.full(480, 0.4), y, shuffled=False)
+    assert found["calibration"] == "doubtful"
+    assert "--cluster COLUMN" in found["next"]
+    assert verdict_of(np.full(480, 0.4), y)["calibration"] == "refuted"
+
+
+def test_the_default_table_begins_with_a_measure_that_has_an_interval():
+    p = np.random.default_rng(0).random(60)
+    rows = report_of({"p": p}, np.arange(60) % 2, 200, DECIDING).columns[0].evaluation.rows
+    assert rows[0].interval is not None
