@@ -31,11 +31,12 @@ CHUNK = 256
 class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn states no types
     """A binary classifier with probabilities that a forecaster recalibrates, row after row.
 
-    Notes: `fit` forecasts rows by cross-validation and tells them to the recalibrator in their order. There are at most
-    as many folds as the smaller class has rows. A class of one row is forecast by the classifier that has seen all.
-    `partial_fit` forecasts at most 256 rows, tells the recalibrator their outcomes, and then the classifier. Forecasts
-    of the first rows are 1/2. `predict_proba` gives means of laws; of a forecaster that randomises they are not the
-    draws of its guarantees.
+    Notes: `fit` forecasts rows by cross-validation and tells them to the recalibrator, in a random order: rows that are
+    sorted by class would be forgotten one class after the other. With `shuffle=False` their own order is taken. There
+    are at most as many folds as the smaller class has rows. A class of one row is forecast by the classifier that has
+    seen all. `partial_fit` takes rows in their order. It forecasts at most 256 rows, tells the recalibrator their
+    outcomes, and then the classifier. Forecasts of the first rows are 1/2. `predict_proba` gives means of laws; of a
+    forecaster that randomises they are not the draws of its guarantees.
 
     Parameters
     ----------
@@ -46,6 +47,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         As for `onlinecal.Recalibrator`.
     cv : int, default 5
         Folds, for `fit`.
+    shuffle : bool, default True
+        Whether `fit` takes rows in a random order, which `seed` determines; False for rows in the order of time.
 
     Attributes
     ----------
@@ -62,7 +65,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     >>> outcomes = np.tile([0, 1], 50)                      # both happen half of the time
     >>> model = RecalibratedClassifier("passthrough").fit(forecasts, outcomes)
     >>> model.predict_proba([[0.2], [0.8]])[:, 1].round(2)
-    array([0.47, 0.51])
+    array([0.48, 0.51])
     """
 
     def __init__(
@@ -73,8 +76,10 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         bins: int | None = None,
         seed: int = 0,
         cv: int = 5,
+        shuffle: bool = True,
     ) -> None:
         self.estimator, self.forecaster, self.bins, self.seed, self.cv = estimator, forecaster, bins, seed, cv
+        self.shuffle = shuffle
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -97,7 +102,10 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         else:
             folds = min(rows, self.cv)
             forecasts = cross_val_predict(clone(base), X, y, cv=folds, method="predict_proba")[:, 1]
-        self._teach(forecasts, outcomes)
+        order = np.arange(len(y))
+        if self.shuffle:
+            np.random.default_rng(self.seed).shuffle(order)
+        self._teach(forecasts[order], outcomes[order])
         self.estimator_ = base if isinstance(base, str) else base.fit(X, y)
         return self
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,8 @@ def recalibrate_file(
         check_new(save, overwrite)
     table = _opened(source, output, column, asked, overwrite)
     named, said = columns_of(table, asked, one=True)
+    if named.time is None:
+        said += _order_of_dates(table)
     log = read_log(table, named)
     if log.rows < 2:
         raise InvalidData(f"{table.name} has 1 row; expected at least 2")
@@ -100,6 +103,38 @@ def _opened(source: str, output: Path, column: str, asked: Asked, overwrite: boo
             ".csv"
         )
     return table
+
+
+#: columns of numbers that are times
+TIMES = ("time", "timestamp", "datetime", "date", "day", "year", "t")
+DATE = re.compile(r"\s*\d{4}[-/.]\d")
+
+
+def _order_of_dates(table: Table) -> list[str]:
+    """Refuses rows whose dates fall, where no column is named as the time; a remark on dates that go up and down."""
+    found = dict[bool, str]()
+    for name in (name for name in table.columns if table.columns.count(name) == 1):
+        if not (DATE.match(table.text(name, 0)) or name.strip().lower() in TIMES):
+            continue
+        try:
+            moments = table.numbers(name, dates=True, gaps=np.nan)
+        except InvalidData:
+            continue
+        steps = np.diff(moments[~np.isnan(moments)])
+        if (steps >= 0.0).all() and steps.any():
+            return []
+        if steps.any():
+            found.setdefault(bool((steps <= 0.0).all()), name)
+    if name := found.get(True):
+        raise InvalidData(
+            f"{table.name}: the dates in column {name!r} fall from row to row, from {table.text(name, 0)} to "
+            f"{table.text(name, table.rows - 1)}, and rows are taken in their order; expected --time {name} --sort, or "
+            "rows in the order of time"
+        )
+    return [
+        f"rows are taken as they stand, where column {name!r} goes up and down: --time {name} --sort takes its order"
+        for name in found.values()
+    ]
 
 
 def _write(table: Table, column: str, places: Any, made: Floats, output: Path, overwrite: bool) -> None:

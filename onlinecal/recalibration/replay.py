@@ -190,6 +190,13 @@ def recalibrate(
     brier    0.61              0.5071
     """
     check_same_rows({"p": p, "y": y, "times": times, "known": known})
+    index: Any = getattr(p, "index", None)
+    dates = str(getattr(index, "dtype", "")).startswith("datetime")
+    if times is None and dates and index.is_monotonic_decreasing and not index.is_monotonic_increasing:
+        raise InvalidData(
+            f"the dates in the index of p fall from row to row, from {index[0]} to {index[-1]}; expected rows in the "
+            "order of time: p.sort_index(), and y likewise"
+        )
     forecasts, outcomes = vector("p", p), vector("y", y)
     check_lengths({"p": forecasts, "y": outcomes})
     check_unit("p", forecasts)

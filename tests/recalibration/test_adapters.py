@@ -42,7 +42,7 @@ def test_scikit_learns_own_checks(estimator, way):
 
 def test_passthrough_is_the_recalibrator(seed):
     p, y = stream(seed)
-    model = oc.RecalibratedClassifier("passthrough", forecaster="tracking").fit(p[:, None], y)
+    model = oc.RecalibratedClassifier("passthrough", forecaster="tracking", shuffle=False).fit(p[:, None], y)
     mine = taught(oc.Recalibrator("tracking"), p, y)
     said = model.predict_proba(p[:, None])
     assert said[:, 1].tolist() == [mine.mean(a) for a in p.tolist()]
@@ -52,6 +52,21 @@ def test_passthrough_is_the_recalibrator(seed):
     for at in range(0, len(p), 37):
         parts.partial_fit(p[at : at + 37, None], y[at : at + 37], classes=[0, 1])
     assert (parts.predict_proba(p[:, None]) == said).all()
+
+
+@pytest.mark.parametrize("way", ["aggregated", "platt", "calibeating"])
+def test_rows_may_be_sorted_by_class(way, seed):
+    """Rows that are calibrated to the count. In the order of their classes the last class is all that is known."""
+    p, y = np.tile([0.2] * 5 + [0.8] * 5, 40), np.tile([0, 0, 0, 0, 1, 1, 1, 1, 1, 0], 40)
+    for order in (np.arange(400), np.argsort(y, kind="stable"), np.argsort(-y, kind="stable"), np.argsort(p)):
+        model = oc.RecalibratedClassifier("passthrough", forecaster=way, seed=seed).fit(
+            p[order, None], y[order]
+        )
+        found = model.predict_proba([[0.2], [0.8]])[:, 1]
+        assert found == pytest.approx([0.2, 0.8], abs=0.12)
+    order = np.argsort(y, kind="stable")
+    model = oc.RecalibratedClassifier("passthrough", forecaster="platt", shuffle=False)
+    assert model.fit(p[order, None], y[order]).predict_proba([[0.2]])[0, 1] > 0.9
 
 
 def test_partial_fit_forecasts_before_it_learns(seed):

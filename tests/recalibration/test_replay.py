@@ -480,3 +480,39 @@ def test_what_is_refused_writes_nothing(tmp_path, text, options, words):
     assert words in str(caught.value)
     assert [f.name for f in tmp_path.iterdir()] == ["mine.csv"]
     assert file.read_text() == text
+
+
+@pytest.mark.parametrize(
+    "dates", [["2026-01-03", "2026-01-02", "2026-01-01"], ["2026/02/01", "", "2026/01/01"]]
+)
+def test_dates_that_fall_are_not_replayed_backwards(tmp_path, dates):
+    """The same rows in the order of time, with `--time` and by another date that ascends, are taken."""
+
+    def called(name, days, other="", **asked):
+        rows = "".join(f"{day},0.{5 + i},{i % 2},{other and other + str(i)}\n" for i, day in enumerate(days))
+        (tmp_path / f"{name}.csv").write_text("when,p,y,asked\n" + rows)
+        source, output = str(tmp_path / f"{name}.csv"), tmp_path / f"{name}_new.csv"
+        return recalibrate_file(source, output, "calibeating", measures=["brier"], asked=Asked(**asked))
+
+    with pytest.raises(InvalidData, match=r"'when' fall from row to row.* expected --time when --sort"):
+        called("back", dates)
+    assert not (tmp_path / "back_new.csv").exists()
+    straight = called("on", dates[::-1])[0]
+    assert len(straight.forecasts) == 3
+    called("other", dates, "2025-01-1")
+    if "" not in dates:
+        said = called("sorted", dates, time="when", sort=True)[1]
+        assert any("brought into the order" in each for each in said)
+        said = called("mixed", [dates[1], dates[0], dates[2]])[1]
+        assert any("'when' goes up and down" in each for each in said)
+
+
+def test_an_index_of_dates_that_falls_is_refused():
+    days = pd.date_range("2026-01-01", periods=4)
+    for back, index in ((False, days), (True, days[::-1]), (False, np.arange(4)[::-1])):
+        p, y = pd.Series([0.2, 0.4, 0.6, 0.8], index), pd.Series([0, 1, 0, 1], index)
+        if back:
+            with pytest.raises(InvalidData, match="index of p fall"):
+                recalibrate(p, y)
+        else:
+            recalibrate(p, y, measures=["brier"])
