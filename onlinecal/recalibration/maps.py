@@ -56,6 +56,8 @@ class RecalibrationMap:
             found = np.interp(base, given["points"], given["values"])
         elif self.method == "platt":
             found = scipy.special.expit(given["slope"] * _log_odds(base) + given["shift"])
+            # The nearest number to a sigmoid may be 0 or 1, of which a surprise would cost an infinite log loss.
+            found = np.clip(found, np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0))
         elif self.method == "smooth":
             found = np.interp(base, given["points"], self._means)
         else:

@@ -59,7 +59,7 @@ class Refitted(Forecaster):
     needs_horizon: ClassVar[bool | None] = False
     safe_under_delay: ClassVar[bool | None] = True
     memory: ClassVar[str | None] = "O(T)"
-    version: ClassVar[int] = 4  # the mean of "smooth" is exact where its map jumps
+    version: ClassVar[int] = 5  # "platt" never says exactly 0 or 1
 
     allowed = allow(of=word(*FITS), growth=number(1.0001, 2.0))
 
@@ -96,12 +96,14 @@ class _Refitted:
 
 #: the default method; `docs/forecasts.md` states its proved bounds
 DEFAULT = "aggregated"
+#: the ridge of both scalings: with that of the source, 1, a few rows move slope and shift anywhere
+RIDGE = 100.0
 #: short names beside those of the forecasters
 METHODS: Mapping[str, Forecaster] = {
     "aggregated": ExpertAggregation((Unchanged(), Calibeating(), OnlinePlatt(rate=1.0), OnlinePlatt())),
     "calibeating": Calibeating(),
-    "platt": OnlinePlatt(),
-    "tracking": TrackingPlatt(),
+    "platt": OnlinePlatt(ridge=RIDGE),
+    "tracking": TrackingPlatt(ridge=RIDGE),
     "isotonic_refitted": Refitted("isotonic"),
     "platt_refitted": Refitted("platt"),
     "smooth_refitted": Refitted("smooth"),

@@ -248,3 +248,11 @@ def test_a_map_goes_from_one_file_to_another(tmp_path):
     said = onlinecal("recalibrate old.csv -o c.csv --save c.json --apply map.json", cwd=tmp_path, rc=2).stderr
     assert "--apply with --save" in said
     assert not {"c.csv", "c.json"} & {file.name for file in tmp_path.iterdir()}
+
+
+def test_a_sigmoid_never_states_0_or_1():
+    """Two forecasts that tell all: the slope is above 10, and the log odds of 0 and 1 are ∓13.8."""
+    fitted = oc.fit_recalibration(np.tile([0.45, 0.55], 500), np.tile([0, 1], 500), "platt")
+    assert scipy.special.expit(13.8 * fitted.numbers["slope"]) == 1.0
+    low, high = fitted([0.0, 1.0])
+    assert 0.0 < low < high < 1.0
