@@ -125,10 +125,10 @@ def _order_of_dates(table: Table) -> list[str]:
             return []
         if steps.any():
             found.setdefault(bool((steps <= 0.0).all()), name)
-    if name := found.get(True):
+    if falling := found.get(True):
         raise InvalidData(
-            f"{table.name}: the dates in column {name!r} fall from row to row, from {table.text(name, 0)} to "
-            f"{table.text(name, table.rows - 1)}, and rows are taken in their order; expected --time {name} --sort, or "
+            f"{table.name}: the dates in column {falling!r} fall from row to row, from {table.text(falling, 0)} to "
+            f"{table.text(falling, table.rows - 1)}, and rows are taken in order; expected --time {falling} --sort, or "
             "rows in the order of time"
         )
     return [
