@@ -151,7 +151,7 @@ FEW = {
         "overconfident": lambda v: 0.1 + 0.8 * v,
     }.items()
 }
-#: names of measures whose ends need no rule of rows a level
+#: names of measures with ends that need no rule of rows a level
 OF_FEW = ("ece", "binned_ece", "cdl", "v_cdl")
 
 
@@ -165,7 +165,7 @@ class Counted(NamedTuple):
 
 
 def few_rows(population: JointDistribution, events: int, rows: int, simulations: int, seed: int):
-    """Ends for events of so many rows, each of one forecast and one outcome."""
+    """Ends for events of this many rows, each of one forecast and one outcome."""
     truth = {name: MEASURES[name].function(population) for name in OF_FEW}
     found = {name: np.zeros((simulations, 4)) for name in OF_FEW}
     generator = np.random.default_rng([seed, events, rows, population.levels])

@@ -193,7 +193,7 @@ def watch(
 
 
 def _questions(key: str | None) -> dict[str, Any]:
-    """The settings of --id: a column, or that there is none."""
+    """The settings of --id: a column, or the word for no column."""
     return {"questions": False} if key == "none" else {"key": key}
 
 

@@ -368,7 +368,7 @@ def is_word(cell: str, words: Sequence[str]) -> bool:
 
 
 def _key(text: str) -> Any:
-    """What is the same for all forms of a word or number."""
+    """A key that all forms of a word or number share."""
     value, marked = as_number(text)
     return text.strip().lower() if value is None or math.isnan(value) else (value, marked)
 

@@ -27,8 +27,8 @@ from onlinecal.study.panel import each_measure, listed, named_measure
 
 #: draws of either kind: each is kept, and a million tells a quantile to more digits than an interval has
 MOST = 1_000_000
-#: what a report shows unless others are asked for: distances, which always have intervals, losses of actions, errors
-#: that are often quoted, scores
+#: what a report shows unless others are asked for. First are distances, which always have intervals, then losses of
+#: actions, errors that are often quoted, and scores.
 DECIDING = ("smooth_ece", "smooth_ce", "cutoff_ce", "cdl", "ece", "binned_ece", "brier", "log_loss")
 # Values that only rounding tells apart are as good as equal.
 _TIE = 1e-12

@@ -111,7 +111,7 @@ def refused(asked: Measurement, resample: Resample) -> str:
 
 
 def few_samples(asked: Measurement, resample: Resample) -> tuple[str, str]:
-    """Why draws tell nothing, by too much weight in cells with few samples, and why an upper end is open; or ""."""
+    """Why draws tell nothing, as too many cells have few samples, or why an upper end is open; or ""."""
     of = "clusters" if resample.clusters else "samples"
     for sampling, options, _ in asked.parts:
         if sampling.cells is None:
@@ -137,7 +137,7 @@ def drawn_radii(
     level: float,
     seed: int,
 ) -> list[list[Floats]]:
-    """The radii of each part of each measure, by draws of both kinds; where error is shared, for half of it."""
+    """The radii of each part of each measure, by draws of both kinds. Where error is shared, for half of it."""
     drawn: list[dict[str, list[list[Floats]]]] = [{} for _ in wanted]
     draws = (
         (kind, change)
@@ -306,10 +306,10 @@ def intervals(
             low, high = max(low, proved[i][0]), min(high, proved[i][1])
         found[i] = _within((low, high), record, how)
     for i in binned:
-        both, above = found[i].ends, found[number].ends
-        if both is not None and above is not None:
+        of_bins, of_ece = found[i].ends, found[number].ends
+        if of_bins is not None and of_ece is not None:
             # ECE is never less, and neither is its lower end.
-            found[i] = Interval((min(both[0], above[0]), both[1]), found[i].how)
+            found[i] = Interval((min(of_bins[0], of_ece[0]), of_bins[1]), found[i].how)
     return [found[i] for i in range(number)]
 
 

@@ -23,7 +23,7 @@ CHANCE = 1e-3
 def question_column(
     table: Rows, taken: Collection[str | None], rows: Ints, forecasts: Iterable[Floats], outcomes: Floats
 ) -> str | None:
-    """The column of labels that repeat while the outcome is constant within each; None where there is none.
+    """The column of labels that repeat while the outcome is constant within each; None where no column is so.
 
     `rows` are those of the table with these forecasts and outcomes. Columns that are `taken` are not looked at.
     """

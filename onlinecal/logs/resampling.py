@@ -197,13 +197,16 @@ class Resample:
         block, cell = generator.integers(0, BLOCKS, of.max() + 1)[of], self.level + levels * self.ones
         for b in range(BLOCKS):
             here = block == b
-            sums = (np.bincount(cell[here], part[here], 2 * levels) for part in (w, power))
+            mass, squares = (
+                np.bincount(cell[here], part[here], 2 * levels).astype(np.float64).reshape(2, levels)
+                for part in (w, power)
+            )
             if self.clusters:
                 from scipy.sparse import coo_array
 
                 shape = self.clusters, 2 * levels
                 table = coo_array((w[here], (of[here], cell[here])), shape).tocsr()
-            yield Block(*(part.astype(np.float64).reshape(2, levels) for part in sums), table)
+            yield Block(mass, squares, table)
 
     def changes(self, kind: str, times: int, generator: np.random.Generator) -> Iterator[Change]:
         """Changes of the masses of levels and outcomes by new samples, some at a time."""

@@ -4,7 +4,7 @@ Such a measure is the largest mean gain g(v, y) of a task and its swaps, or of w
 
 Below: let g be fixed before a sample is seen. Then its mean gain is at most the measure of the population. Samples go
 into `BLOCKS` blocks at random, and clusters as a whole. For each block but the first, g is found on all blocks before
-it: the best for their mean outcomes by level, or for a line of log odds fitted to them. It is whichever of both gained
+it. Two are tried: the best for mean outcomes by level, and for a line of log odds. It is whichever of both gained
 more so far. The errors of the gains of different blocks are uncorrelated, though the g are not independent. Their sums
 are a martingale, so one confidence limit holds for the mean of all gains.
 
@@ -40,7 +40,7 @@ OPEN = "upper end open: "
 _REGION = 0.2
 # Outcomes of either kind that are added to variances, as in other intervals.
 _ADDED = 2.0
-# The ridge on both numbers of a line of log odds, in samples, and how near to 0 and 1 it sees forecasts.
+# The ridge on both numbers of a line of log odds, in samples. Then how near to 0 and 1 it sees forecasts.
 _RIDGE, _NEAR = 0.2, 1e-6
 
 

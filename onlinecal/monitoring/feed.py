@@ -277,7 +277,7 @@ class Feed:
     def _question(self, line: int, p: float, y: float, key: str) -> None:
         """A line with a key: a question is asked by its first forecast, and told once."""
         # The first forecast is chosen without a look at what comes later. The mean of all is not calibrated where
-        # forecasts become better, and the last one not where questions close because of their outcome.
+        # forecasts become better. The last one is not where questions close because of their outcome.
         opened: dict[str, int] = self._note["open"]
         settled: dict[str, list[float]] = self._note["settled"]
         where, key = f"{self.name}, line {line}", key.strip()

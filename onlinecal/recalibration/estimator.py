@@ -31,7 +31,7 @@ CHUNK = 256
 class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn states no types
     """A binary classifier with probabilities that a forecaster recalibrates, row after row.
 
-    Notes: `fit` forecasts rows by cross-validation and tells them to the recalibrator, in a random order: rows that are
+    Notes: `fit` forecasts rows by cross-validation and tells them to the recalibrator, in a random order. Rows that are
     sorted by class would be forgotten one class after the other. With `shuffle=False` their own order is taken. There
     are at most as many folds as the smaller class has rows. A class of one row is forecast by the classifier that has
     seen all. `partial_fit` takes rows in their order. It forecasts at most 256 rows, tells the recalibrator their

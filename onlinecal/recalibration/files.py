@@ -111,7 +111,7 @@ DATE = re.compile(r"\s*\d{4}[-/.]\d")
 
 
 def _order_of_dates(table: Table) -> list[str]:
-    """Refuses rows whose dates fall, where no column is named as the time; a remark on dates that go up and down."""
+    """Refuses rows with falling dates, if no column is the time; remarks on dates that go up and down."""
     found = dict[bool, str]()
     for name in (name for name in table.columns if table.columns.count(name) == 1):
         if not (DATE.match(table.text(name, 0)) or name.strip().lower() in TIMES):

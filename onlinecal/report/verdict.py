@@ -1,4 +1,4 @@
-"""The verdict of a report in words: calibrated or not, where not, at what cost, how sure, and what to do next."""
+"""The verdict of a report in words: whether calibrated, where not, at what cost, how sure, and the next command."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from onlinecal.core.words import number_of
 from onlinecal.logs.measuring import Measured, Report
 from onlinecal.logs.resampling import FEW
 
-#: the measures of calibration whose p-values and intervals a verdict quotes, the first first
+#: measures of calibration; a verdict quotes the first that there is
 QUOTED = ("smooth_ece", "smooth_ce", "cutoff_ce", "cdl", "ece", "binned_ece")
 
 
 class Verdict(NamedTuple):
-    """What the numbers of a column say."""
+    """The statement that the numbers of a column allow."""
 
     calibration: str  # "refuted", "doubtful", "not refuted", "too few" or "not tested"
     words: str  # two sentences
@@ -100,7 +100,7 @@ def _gain(column: Measured) -> str:
 
 
 def _room(column: Measured) -> str:
-    """What recalibration could gain at most, and the error that is not excluded."""
+    """The most that recalibration could gain, and the error that is not excluded."""
     gain = _gain(column)
     said = f"{gain[:1].upper()}{gain[1:]}, noise included"
     intervals = {row.name: row.interval for row in column.evaluation.rows if row.interval is not None}

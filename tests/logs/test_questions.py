@@ -23,7 +23,7 @@ def daily(generator):
 
 
 def people(generator):
-    """80 motions, each forecast by 5 to 19 people who see much the same, under an unusual name."""
+    """80 motions, each forecast by 5 to 19 people with much the same knowledge, under an unusual name."""
     chances = generator.uniform(0.1, 0.9, 80)
     outcomes = (generator.random(80) < chances) * 1
     motion = np.repeat(np.arange(80), generator.integers(5, 20, 80))

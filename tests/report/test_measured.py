@@ -256,7 +256,7 @@ def test_the_verdict_refutes_nothing_where_forecasts_are_exact_or_rows_are_few()
 
 
 def test_the_verdict_is_not_sure_where_rows_depend_on_each_other():
-    """Each outcome stands forty times in a row; with the rows of one outcome as a cluster they are too few."""
+    """Each outcome stands forty times in a row. With the rows of one outcome as a cluster they are too few."""
     y = np.repeat(np.random.default_rng(0).random(12) < 0.8, 40)
     found = verdict_of(np.full(480, 0.4), y, shuffled=False)
     assert found["calibration"] == "doubtful"
