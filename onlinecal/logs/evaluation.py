@@ -182,7 +182,7 @@ def evaluate(
     if made is not None:
         made_by = "valid for every number of samples" if sure else f"{draws} draws of either kind"
         own = ", but for functions of your own" if any(one.how == OWN for one in made) else ""
-        for_ = "for the value on what the samples were drawn from"
+        for_ = "for the population value"
         legend = f"intervals: {100.0 * level:.4g} % each, {for_} ({made_by}){own}"
     grouped = (against.gamma.levels, against.moved) if times and against.grouped else None
     return Evaluation(gamma, tuple(rows), legend, grouped, None if samples is None else resample)

@@ -30,7 +30,7 @@ class Row:
     name: str  # with the options that were set
     value: Value
     measure: Measure  # its record
-    interval: tuple[float, float] | None = None  # of the measure on what the samples were drawn from
+    interval: tuple[float, float] | None = None  # of the population value
     interval_by: str = ""  # how the interval was made; or "none: " and why
     # mean of the measure (of a bracket's upper end) when every outcome is drawn with the probability forecast
     if_calibrated: float | None = None

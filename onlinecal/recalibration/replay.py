@@ -39,12 +39,12 @@ ROUNDING = 1e-14
 LEVEL = 0.95
 
 PAIRED = (
-    "change of a score: for the mean of its expected differences, each given all that was known before (95 %, by means "
-    "with random weights and one more extreme difference; for many forecasts these may come about in any way)"
+    "change of a score: for the mean of its expected differences, each given all that was known before (95 %, by a "
+    "weighted bootstrap with one more extreme difference)"
 )
 BOTH = (
     "change of another measure: from both intervals at 97.5 %, which hold together in 95 % of all cases, for the "
-    "values on what the samples were drawn from"
+    "population values"
 )
 
 

@@ -19,7 +19,9 @@ from onlinecal.report.document import Document, Section
 from onlinecal.report.tables import Table, of_rows
 from onlinecal.report.verdict import verdict
 
-OF_DRAWS = "p: how often outcomes drawn as forecast give as large a value; if calibrated: their mean value."
+OF_DRAWS = (
+    "p: share of simulated calibrated logs with a value at least this large; if calibrated: their mean value."
+)
 OF_ADVICE = (
     "Worst threshold: named where p ≤ {level}, by a test of all pairs of thresholds at once; calibrated forecasts lead "
     "to advice with probability {level} at most."
@@ -241,7 +243,7 @@ def grids(report: Report, column: Measured, full: bool = True) -> list[Table]:
     if drift is not None:
         unit = "clusters" if evaluation.resample and evaluation.resample.clusters else "rows"
         note = (
-            f"Drift: the greatest sum of errors beyond an even course is {drift.statistic:.3g} √n σ, p = "
+            f"Test for drift: statistic {drift.statistic:.3g}, p = "
             f"{drift.p_value:.3g}; errors of neighbouring {unit} have correlation {drift.correlation:.3g}, p = "
             f"{drift.correlation_p:.3g}."
         )

@@ -34,7 +34,7 @@ RELIABILITY: dict[str, str] = {
     "smooth": (
         "Curve: mean outcome near each prediction, by a Gaussian as wide as SmoothECE, as thick as predictions are "
         "frequent. Diagonal: calibrated. Band: an approximate interval, point by point, for the same smoothed mean "
-        "outcome of what the samples were drawn from. Below: density."
+        "outcome of the population. Below: density."
     ),
     "corp": (
         "Curve: the best recalibration that keeps the order of forecasts (CORP), level in the thick parts. Brier score "
