@@ -189,7 +189,7 @@ def test_a_note_says_what_paired_tests_take_as_independent():
 
 def test_no_task_is_called_the_worst_where_none_regrets_anything():
     p = np.repeat([0.0, 1.0], 40)
-    right, wrong = (decision(report_of({"p": p}, y, 20, ("cdl",)).columns[0]) for y in (p, 1.0 - p))
+    right, wrong = (decision(report_of({"p": p}, y, 40, ("cdl",)).columns[0]) for y in (p, 1.0 - p))
     assert "Worst of all tasks" not in right
     assert "Worst of all tasks, swap regret 1: " in wrong
 
