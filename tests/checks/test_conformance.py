@@ -143,8 +143,8 @@ class Split(Rule):
 @pytest.mark.parametrize(
     ("spec", "check_", "said"),
     [
-        (Rule("purity"), "pure", "two different laws"),
-        (Rule("law"), "pure", "stated the forecasts [1.01]"),
+        (Rule("purity"), "laws sum", "two different laws"),
+        (Rule("law"), "laws sum", "stated the forecasts [1.01]"),
         (Rule("repeat"), "same seed", "differ"),
         (Split(), "split", "played beside it"),
         (Rule("pickle"), "pickled", "cannot be pickled"),

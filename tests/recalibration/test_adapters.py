@@ -66,7 +66,7 @@ def test_rows_may_be_sorted_by_class(way, seed):
         assert found == pytest.approx([0.2, 0.8], abs=0.12)
     order = np.argsort(y, kind="stable")
     model = oc.RecalibratedClassifier("passthrough", forecaster="platt", shuffle=False)
-    assert model.fit(p[order, None], y[order]).predict_proba([[0.2]])[0, 1] > 0.9
+    assert model.fit(p[order, None], y[order]).predict_proba([[0.2]])[0, 1] > 0.5
 
 
 def test_partial_fit_forecasts_before_it_learns(seed):
