@@ -82,21 +82,20 @@ def of_curves(table: pd.DataFrame, words: str, *, rate: str = "proven rate", **o
         }
         return [Line2D([], [], label=label, **how) for kind, (label, how) in kinds.items() if kind in there]
 
-    # A legend takes a line for two names, or some for each that is wide. A single panel has the bounds in it.
+    # A legend takes a line for a name, or some for each that is wide. A single panel has the bounds in it.
     letters = entries["forecaster"].str.len() + entries["label"].str.len()
-    each = 2 if letters.max() <= 30 and not alone else 1
-    lines = np.ceil(letters / 40).groupby([entries[name] for name in panel]).sum().max() / each
+    lines = np.ceil(letters / 40).groupby([entries[name] for name in panel]).sum().max()
     deep = 0.0 if most > MANY else 0.15 * lines * (2 if alone else 1)
     return facets(
-        table, lambda axis, part: draw_curves(axis, part, colours, each if most <= MANY else 0), words,
+        table, lambda axis, part: draw_curves(axis, part, colours, most <= MANY), words,
         names="forecaster" if most > MANY else "", legend=legend,
         panel=(4.2 if alone else 3.3, 2.5 + deep), share=False if table["negative"].any() else "row",
         **options,
     )  # fmt: skip
 
 
-def draw_curves(axis: Any, part: pd.DataFrame, colours: Sequence[str] | None, columns: int) -> None:
-    """Curves in their axes, with a legend of `columns` below; bounds are named where the axes are alone."""
+def draw_curves(axis: Any, part: pd.DataFrame, colours: Sequence[str] | None, named: bool) -> None:
+    """Curves in their axes, `named` by a legend below; bounds are named where the axes are alone."""
     means = part[part["mark"] == "mean"]
     negative, alone = bool(part["negative"].any()), len(axis.figure.axes) == 1
     axis.set(xscale="log", yscale="log")
@@ -145,9 +144,9 @@ def draw_curves(axis: Any, part: pd.DataFrame, colours: Sequence[str] | None, co
     log_ticks(axis.xaxis, *[axis.yaxis] * (not negative))
     if negative:
         axis.yaxis.set_major_formatter(FuncFormatter(tick))
-    if columns and entries:
+    if named and entries:
         below = offset_copy(axis.transAxes, axis.get_figure(root=True), y=-26.0, units="points")
-        axis.legend(handles=entries, loc="upper left", bbox_to_anchor=(-0.02, 0.0), bbox_transform=below, ncols=columns,
+        axis.legend(handles=entries, loc="upper left", bbox_to_anchor=(-0.02, 0.0), bbox_transform=below,
                     handlelength=2.0, columnspacing=1.0, borderaxespad=0.2)  # fmt: skip
 
 

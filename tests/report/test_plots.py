@@ -1,6 +1,7 @@
 """Plots of curves: the data layer exactly, the drawing in that it draws and is the same twice."""
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -223,6 +224,25 @@ def test_the_title_line_says_what_was_played():
     # Each is tuned to its T, so bounds are drawn at every T.
     (bound,) = lines(rain, "bound")
     assert bound["T"].tolist() == list(TIMES)
+
+
+@pytest.mark.parametrize("letters", [6, 14, 18, 19, 24, 40])
+def test_legends_of_neighbouring_panels_do_not_meet(letters):
+    """Names of English letters, with exponents."""
+    names = [("almost one step ahead of all the others in time"[i:] + "and more")[:letters] for i in range(4)]
+    curves = made(
+        *(
+            cell(name, {measure: [t, t] for measure in ("ece", "brier", "cdl")}, times=(t,))
+            for name in names
+            for t in TIMES
+        )
+    ).curves()
+    fig = figure(curves)
+    fig.canvas.draw()
+    boxes = sorted((axis.get_legend().get_window_extent() for axis in fig.axes), key=lambda box: box.x0)
+    assert len(boxes) == 3
+    assert all(one.x1 <= other.x0 for one, other in pairwise(boxes))
+    assert boxes[-1].x1 <= fig.bbox.width * 1.01
 
 
 def test_the_picture_says_what_it_shows(study):
