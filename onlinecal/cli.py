@@ -93,7 +93,7 @@ class Command(TyperCommand):
         return _refusing(ctx, self._parse_once, args)
 
     def _parse_once(self, ctx: Any, args: list[str]) -> Any:
-        # Of two values the library would take the last.
+        # The library takes the last of two values.
         _, _, given = self.make_parser(ctx).parse_args(list(args))
         for parameter in given:
             many = parameter.multiple or getattr(parameter, "is_flag", False)

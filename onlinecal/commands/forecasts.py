@@ -1,6 +1,5 @@
 """Commands that measure, recalibrate and watch forecasts of users."""
 
-import shlex
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -146,7 +145,7 @@ def watch(
     from onlinecal.monitoring.alarms import summary
     from onlinecal.monitoring.watching import watch
     from onlinecal.report.terminal import print_json
-    from onlinecal.report.verdict import new_name
+    from onlinecal.report.verdict import command, new_name
     from onlinecal.study.lock import writing
 
     told: list[Any] = []
@@ -182,10 +181,9 @@ def watch(
         sure = f"a false alarm has a probability of at most {monitor.alpha:g}"
         print(f"Not calibrated ({sure}): {monitor.alarms[-1].witness.verdict}.")
         given = {"--forecast": forecast, "--outcome": outcome, "--positive": positive, "--time": time}
-        said = "".join(f" {name} {shlex.quote(value)}" for name, value in given.items() if value is not None)
         if source is not None:
-            said += " --percent" * percent
-            print(f"Next: onlinecal recalibrate {shlex.quote(str(file))}{said} -o {new_name(str(file))}")
+            more = ["--percent"] * percent + [f"-o {new_name(str(file))}"]
+            print(f"Next: {command('recalibrate', str(file), given, *more)}")
     if stopped:
         raise typer.Exit(130)
     if monitor.alarms:

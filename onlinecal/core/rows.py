@@ -308,7 +308,7 @@ _GROUPED = re.compile(r"[-+]?[1-9][0-9]{0,2},[0-9]{3}")
 EMPTY = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "<na>"})
 #: words for 1 and 0 that need no `positive`, in lower case
 WORDS = {"true": 1.0, "false": 0.0}
-#: words for a question without an answer, which are not taken for 0 unless that is said
+#: words for a question without an answer; they count as 0 only if `negative` names them
 UNDECIDED = frozenset({
     "ambiguous", "annulled", "cancel", "canceled", "cancelled", "closed", "disputed", "invalid", "mkt", "open",
     "other", "partial", "pending", "postponed", "push", "refund", "refunded", "tbd", "tie", "undecided", "unknown",

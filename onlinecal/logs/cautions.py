@@ -78,7 +78,7 @@ def cautions(
         said.append(
             f"errors near each other in time are alike: {number_of(blocks, 'block')} of rows are taken as independent"
         )
-    elif drift is not None and drift.correlation_p < DRIFTING:
+    elif drift is not None and depend(drift):
         unit = "rows" if clusters is None else "clusters"
         said.append(
             f"errors of {unit} near each other, or equally far apart, are alike (p = {drift.correlation_p:.2g}): "
@@ -88,14 +88,20 @@ def cautions(
     return said
 
 
-def order_caution(p_value: float) -> list[str]:
+def depend(test: Drift, in_order: bool = False) -> bool:
+    """Whether rows in time, or `in_order` as they are given, seem to depend on each other."""
+    return test.correlation_p <= ORDER if in_order else test.correlation_p < DRIFTING
+
+
+def order_caution(test: Drift) -> list[str]:
     """A warning about errors that are alike in the order given, at the level `ORDER`."""
-    if p_value > ORDER:
+    if not depend(test, in_order=True):
         return []
     return [
-        f"errors of rows near each other, or equally far apart, are alike in the order given (p = {p_value:.2g}; of "
-        f"{1 / ORDER:.0f} logs of independent rows one says so): intervals and p-values take rows as independent and "
-        "are too optimistic; name what they have in common (--cluster) or their times (--time)"
+        "errors of rows near each other, or equally far apart, are alike in the order given (p = "
+        f"{test.correlation_p:.2g}; of {1 / ORDER:.0f} logs of independent rows one says so): intervals and p-values "
+        "take rows as independent and are too optimistic; name what they have in common (--cluster) or their times "
+        "(--time)"
     ]
 
 

@@ -109,7 +109,7 @@ class Clustered(Resample):
         residuals = w * (self.ones - p)
         beyond = np.bincount(of, residuals) ** 2 - np.bincount(of, residuals**2)
         seen = float(beyond.sum() + np.linalg.norm(beyond))
-        # Of rows i ≠ j with one number the covariance is min(p_i, p_j) − p_i p_j.
+        # Rows i ≠ j with one number have the covariance min(p_i, p_j) − p_i p_j.
         order = np.lexsort((p, of))
         sums, last = (
             np.cumsum(w[order]),

@@ -260,7 +260,7 @@ def intervals(
             if kind is None and few:
                 found[i] = Interval(None, few)
             elif kind is not None and (few or kind.often):
-                # Of clusters, draws know how far rows of one are alike, and may be nearer.
+                # Draws of clusters know how far rows of one are alike, and may be nearer.
                 kinds[i] = kind, one.options, bool(few) or (kind.alone and not resample.clusters)
     left = [i for i in range(len(asked)) if i not in found]
     radii: Sequence[list[Floats] | None]

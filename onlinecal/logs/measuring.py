@@ -13,7 +13,14 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import cores
 from onlinecal.core.validation import integer
-from onlinecal.logs.cautions import cautions, duplicates, order_caution, tiny_groups, unresolved_caution
+from onlinecal.logs.cautions import (
+    cautions,
+    depend,
+    duplicates,
+    order_caution,
+    tiny_groups,
+    unresolved_caution,
+)
 from onlinecal.logs.clusters import Clustered, blocks_in_time
 from onlinecal.logs.evaluation import DECIDING, evaluate
 from onlinecal.logs.inference import (
@@ -88,6 +95,8 @@ class Measured:
     groups: list[Part]
     blocks: list[Part]
     drift: Drift | None
+    #: whether rows seem to depend on each other, and are taken as independent
+    depends: bool
 
 
 @dataclass(frozen=True)
@@ -126,10 +135,6 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
             f"{log.source}: {log.by!r} has {len(groups)} different values; expected at most {GROUPS} groups"
         )
     columns = [measured(log, name, settings) for name in log.forecasts]
-    if log.times is None and log.clusters is None and log.counts is None:
-        for one in columns:
-            test = drift_test(log.forecasts[one.name], log.outcomes, log.weights)
-            one.cautions.extend(order_caution(test.correlation_p))
     if log.weights is None and log.counts is None and log.unresolved:
         for one in columns:
             one.cautions.extend(unresolved_caution(one.gamma, log.unresolved[one.name]))
@@ -183,13 +188,17 @@ def measured(log: Log, name: str, settings: Settings) -> Measured:
     if w is not None:
         samples, rows = Resample(gamma, (p, y, w)).samples, int(np.count_nonzero(w))
     blocked = log.clusters is not clusters and resample.clusters
+    depends = drift is not None and not blocked and depend(drift)
+    said = cautions(
+        gamma, drift, samples, rows, clusters=resample.samples if resample.clusters else None, blocks=blocked
+    )
+    if log.times is None and clusters is None and log.counts is None:
+        test = drift_test(p, y, w)
+        said, depends = said + order_caution(test), depend(test, in_order=True)
     return Measured(
         name, gamma, evaluation, decomposition(gamma), decomposition(gamma, "log"), worst_threshold(gamma), by_chance,
         share, told(share), " ".join(str(worst_decision_task(gamma)).split()) if cdl else "",
-        cautions(
-            gamma, drift, samples, rows, clusters=resample.samples if resample.clusters else None, blocks=blocked
-        ),
-        _parts(_some(log, name, log.groups or {}), settings), _parts(blocks, settings), drift,
+        said, _parts(_some(log, name, log.groups or {}), settings), _parts(blocks, settings), drift, depends,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.rows import Rows, as_number
+from onlinecal.logs.opposites import plain
 
 #: usual names of columns of questions, in lower case, letters and digits alone
 QUESTIONS = {
@@ -37,7 +38,7 @@ def question_column(
         if any(not texts[i] for i in np.unique(place[rows])):
             continue
         there, labels = np.unique(place[rows], return_inverse=True)
-        known = "".join(c for c in name.lower() if c.isalnum()) in QUESTIONS
+        known = plain(name) in QUESTIONS
         if not (2 <= len(there) < len(rows)) or not _constant(labels, outcomes):
             continue
         if known or (

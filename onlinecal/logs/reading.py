@@ -157,7 +157,7 @@ def _rows_of(table: Rows, asked: Asked) -> Log:
                 groups[label] = order[ends[i] : ends[i + 1]]
     clusters, cluster = None, asked.cluster or asked.key or ""
     if not cluster and asked.questions and many is None and not asked.open:
-        cluster = questions_in(table, asked, rows) or ""
+        cluster = _question_column(table, asked, rows, [*number.values()], outcomes) or ""
     if cluster:
         place, texts = table.groups(cluster)
         bare = np.isin(place, [i for i, text in enumerate(texts) if not text]) & keep
@@ -353,15 +353,18 @@ def columns_of(
     return replace(asked, forecasts=tuple(forecasts), outcome=outcome), said
 
 
-def questions_in(table: Rows, asked: Asked, rows: Ints | None = None) -> str | None:
-    """The column that tells questions apart, where they come back, by these rows or all that are complete."""
+def questions_in(table: Rows, asked: Asked) -> str | None:
+    """The column that tells questions apart, where they come back in rows that are complete."""
     p = [probabilities(table, name, asked.percent) for name in asked.forecasts]
     if asked.classes:
         y = table.groups(str(asked.outcome))[0].astype(np.float64)
     else:
         y = table.outcomes(str(asked.outcome), asked.positive, asked.negative, asked.drop).values
-    if rows is None:
-        rows = np.flatnonzero(np.isfinite([y, *p]).all(axis=0))
+    return _question_column(table, asked, np.flatnonzero(np.isfinite([y, *p]).all(axis=0)), p, y)
+
+
+def _question_column(table: Rows, asked: Asked, rows: Ints, p: Sequence[Floats], y: Floats) -> str | None:
+    """The same by these rows, of columns that have been read."""
     taken = {*asked.forecasts, asked.outcome, asked.time, asked.weight, asked.resolved}
     return question_column(table, taken, rows, [each[rows] for each in p], y[rows])
 

@@ -35,7 +35,7 @@ def report_of(
 ) -> Report:
     """The report of a file; `in_parts` whether its rows are counted while they are read, or kept in memory.
 
-    Of several `outcomes` each is that of one of the forecasts asked for, in their order.
+    Several `outcomes` belong to the forecasts asked for, in their order.
     """
     pairs = list(zip(asked.forecasts, outcomes, strict=False)) if len(set(outcomes)) > 1 else []
     if len(outcomes) > 1 and (len(outcomes) != len(asked.forecasts) or asked.classes):
@@ -55,12 +55,13 @@ def report_of(
                 "--in-memory"
             )
         if in_parts or large:
-            asked, said = columns_of(file.rows(HEAD), asked)
+            head = file.rows(HEAD)
+            asked, said = columns_of(head, asked)
             said.append(
                 "the file is read in parts: copies of rows and dependence between neighbouring ones are not looked "
                 "for, and there are no bounds for rows without an outcome"
             )
-            if asked.questions and (panel := questions_in(file.rows(HEAD), asked)):
+            if asked.questions and (panel := questions_in(head, asked)):
                 said.append(
                     f"questions in {panel!r} come back with one outcome, and their rows are taken as independent; "
                     f"--id {panel} takes each as a cluster"

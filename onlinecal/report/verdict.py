@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from onlinecal.core.words import number_of
 from onlinecal.logs.measuring import Measured, Report
@@ -43,11 +44,7 @@ def verdict(report: Report, column: Measured) -> Verdict:
     }
     least = min(tests, key=lambda name: tests[name], default="")
     by_measure = bool(least) and len(tests) * tests[least] <= 1.0 - report.settings.level
-    if (
-        (column.advises or by_measure)
-        and not report.cluster
-        and any("--cluster" in c for c in column.cautions)
-    ):
+    if (column.advises or by_measure) and column.depends and not report.cluster:
         first = (
             "Whether the forecasts are calibrated cannot be told: rows seem to depend on each other, and "
             f"p = {min(p, tests.get(least, p)):.3g} takes them as independent."
@@ -113,10 +110,15 @@ def _more(report: Report) -> str:
     return f"Next: more {rows}, four times as many for intervals half as wide."
 
 
+def command(name: str, file: str, options: Mapping[str, str | None], *more: str) -> str:
+    """A command to be copied, with the options that have a value."""
+    said = [f"{key} {shlex.quote(value)}" for key, value in options.items() if value]
+    return " ".join(["onlinecal", name, shlex.quote(file), *said, *more])
+
+
 def _command(name: str, report: Report, column: Measured, more: str) -> str:
-    """A command for this column of this file, to be copied."""
-    options: dict[str, Any] = {"--forecast": column.name, "--outcome": report.outcome, "--time": report.time}
+    """The same for this column of this file."""
+    options = {"--forecast": column.name, "--outcome": report.outcome, "--time": report.time}
     if report.classes:
         options = {"--classes --outcome": report.outcome, "--time": report.time}
-    said = " ".join(f"{key} {shlex.quote(value)}" for key, value in options.items() if value)
-    return f"onlinecal {name} {shlex.quote(report.source)} {said} {more}"
+    return command(name, report.source, options, more)
