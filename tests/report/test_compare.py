@@ -1,0 +1,325 @@
+"""Rankings, Pareto fronts, differences run by run and the page's first sentences: by hand and by definition."""
+
+import json
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import binom, ttest_1samp
+from scipy.stats import t as student
+
+import onlinecal as oc
+from onlinecal.core.columns import Column
+from onlinecal.core.guarantee import Sight
+from onlinecal.report import page
+from onlinecal.report.answer import answer
+from onlinecal.report.comparing import front_json, of_fronts, of_paired, of_ranking, paired_json, ranking_json
+from onlinecal.report.study_plot import pareto_table, plot_pareto
+from onlinecal.report.style import COLOURS, MARKERS
+from onlinecal.study.compare import COMMON_RUNS, RECORDED, fronts, mean_ranks, paired, ranking
+from tests.report.made import INF, cell, noisy, study
+
+F, N = oc.forecasters, oc.natures
+PAID = Column("decision_task", "payoff", task="umbrella")
+BOTH = "ece", "cdl"
+
+
+def made(nature="drift", columns=BOTH, /, *totals, **options):
+    """A cell for each row of the (forecasters, runs) totals of each column."""
+    rows = zip(*totals, strict=True)
+    return [
+        cell(f"f{i}", dict(zip(columns, row, strict=False)), nature, **options) for i, row in enumerate(rows)
+    ]
+
+
+# ---------------------------------------------------------------- ranks
+
+
+def test_ranks_over_natures(seed):
+    rng = np.random.default_rng(seed)
+    first = made("drift", ["ece"], noisy(rng, [0, 100, 200]))
+    second = made("rain", ["ece"], noisy(rng, [100, 0, 200]))
+    found = ranking(study(*first, *second), "ece")
+    own, last = (1.5, 1.5, 1.5, 2), (3.0, 3.0, 3.0, 2)
+    assert [*mean_ranks(found).itertuples(name=None)] == [("f0", *own), ("f1", *own), ("f2", *last)]
+    assert [(list(s.ranks), s.apart) for s in found] == [([1, 2, 3], []), ([2, 1, 3], [])]
+    assert of_ranking(found).tables[0].frame.to_numpy().tolist()[0] == ["1.5", "1", "2"]
+
+
+def test_of_a_payoff_the_higher_is_the_better(seed):
+    paid = study(*made("drift", [PAID], noisy(np.random.default_rng(seed), [0, 100])))
+    (standing,) = ranking(paid, PAID.name)
+    assert list(standing.ranks) == [2.0, 1.0]
+    assert standing.certain.tolist() == [[False, False], [True, False]]
+    data = ranking_json([standing])
+    (pair,) = data["natures"][0]["pairs"]
+    assert (data["better"], pair["first"], pair["better"]) == ("higher", "f1", "f1")
+    assert 90 < pair["lower"] < pair["difference"] < pair["upper"] < 110
+    assert answer(paid, PAID.name)[0].startswith(
+        f"The highest mean total of {PAID.name} is that of f1 against drift †"
+    )
+
+
+def test_ties_and_doubts(seed):
+    """Of the orders that are said none is wrong more often than is said: see tests/study/test_orders.py."""
+    same, far = noisy(np.random.default_rng(seed), [0.0, 50.0])
+    mine = study(*made("drift", ["ece"], [same, same, same + far]), *made("rain", ["ece"], [same, far]))
+    found = ranking(mine, "ece")
+    assert list(found[0].ranks) == [1.5, 1.5, 3.0]
+    assert found[0].span.tolist() == [[1, 2], [1, 2], [3, 3]]
+    assert found[0].apart == [("f0", "f1")]
+    head = "| f0 | 1.25 [1–1.5] | 1.5 [1–2] | 1 |\n"
+    assert head in of_ranking(found).markdown()
+    # A single run tells none apart.
+    (standing,) = ranking(study(*made("drift", ["ece"], [[1.0], [2.0]])), "ece")
+    assert standing.span.tolist() == [[1, 2], [1, 2]]
+
+
+@pytest.mark.parametrize("p", [[0.02], [0.03, 0.01], [0.02] * 3, [0.001, 0.04, 0.018], [0.05, 0.0251, 0.9]])
+def test_orders_are_certain_by_the_procedure_of_holm_over_all_natures(p):
+    """One pair against each of N natures: of 2N one-sided tests the least p-value counts 2N times, the next 2N − 1."""
+    runs = 16
+    spread = np.resize([1.0, -1.0], runs)
+    shift = student.isf(np.array(p) / 2.0, runs - 1) * spread.std(ddof=1) / np.sqrt(runs)
+    natures = [made(f"n{i}", ["ece"], [np.zeros(runs), spread + by]) for i, by in enumerate(shift)]
+    found = ranking(study(*(cell for cells in natures for cell in cells)), "ece")
+    pairs = [pair for nature in ranking_json(found)["natures"] for pair in nature["pairs"]]
+    order, adjusted, least = np.argsort(p, kind="stable"), np.zeros(len(p)), 0.0
+    for k, i in enumerate(order):
+        least = adjusted[i] = min(1.0, max(least, p[i] / 2 * (2 * len(p) - k)))
+    assert [pair["p"] for pair in pairs] == pytest.approx(adjusted)
+    assert [pair["better"] for pair in pairs] == ["f0" if each <= 0.05 else None for each in adjusted]
+    assert [bool(contest.certain[0, 1]) for contest in found] == [each <= 0.05 for each in adjusted]
+    wide = student.ppf(1 - 0.025 / len(p), runs - 1) * spread.std(ddof=1) / np.sqrt(runs)  # Bonferroni
+    for pair, by in zip(pairs, shift, strict=True):
+        assert (pair["first"], pair["difference"]) == ("f1", pytest.approx(by))
+        assert (pair["lower"], pair["upper"]) == pytest.approx((by - wide, by + wide))
+
+
+# ---------------------------------------------------------------- fronts
+
+
+@given(arrays(float, (2, 6, 1), elements=st.integers(0, 4).map(float)))
+def test_a_front_is_that_of_the_definition(totals):
+    (front,) = fronts(study(*made("drift", BOTH, *totals)), *BOTH)
+    points = totals[:, :, 0].T
+    for i, mine in enumerate(points):
+        by = [f"f{j}" for j, other in enumerate(points) if (other <= mine).all() and (other < mine).any()]
+        assert front.by(f"f{i}") == by
+        assert (f"f{i}" in front.front) == (not by)
+    assert [points[int(who[1:])][0] for who in front.front] == sorted(
+        points[int(who[1:])][0] for who in front.front
+    )
+    assert not front.certain.any()
+
+
+def test_a_domination_is_certain_by_the_larger_of_two_p_values(seed):
+    rng = np.random.default_rng(seed)
+    totals = [noisy(rng, [0, 100, 50]), noisy(rng, [0, 100, -50])]
+    (front,) = fronts(study(*made("drift", BOTH, *totals)), *BOTH)
+    assert front.front == ["f0", "f2"]
+    assert front.by("f1", certain=True) == ["f0", "f2"]
+    assert not (front.certain & ~front.dominated).any()
+    (paid,) = fronts(study(*made("drift", ("ece", PAID), *totals)), "ece", PAID.name)
+    assert (paid.front, paid.by("f2", certain=True)) == (["f0", "f1"], ["f0"])
+    assert of_fronts([paid]).tables[0].frame["dominated by"].tolist() == ["– (on the front)"] * 2 + ["f0 †"]
+    # Of two forecasters it is the paired test of each measure, two-sided.
+    for shift in np.linspace(0.0, 1.5, 20):
+        one = totals[0][:1], np.roll(totals[0][:1], 1)
+        two = [np.concatenate((each, each + by + 0.3 * other)) for each, by, other in zip(
+            one, (1.0, shift), rng.standard_normal((2, 1, 16)), strict=True)]  # fmt: skip
+        (front,) = fronts(study(*made("drift", BOTH, *two)), *BOTH)
+        p = max(ttest_1samp(each[1] - each[0], 0.0).pvalue for each in two)
+        better = all(each[1].mean() > each[0].mean() for each in two)
+        assert bool(front.certain[0, 1]) == (better and p <= 0.05)
+
+
+def test_no_domination_is_certain_more_often_wrong_than_is_said(seed):
+    """Three forecasters are the same in one measure and far apart in the other, so none is better in both. Of 200
+    studies more than isf(1e-9) of a binomial with 5 % say that one is with a probability of at most 1e-9. In the means
+    one dominates another more often, which is the control.
+    """
+    rng, wrong, control = np.random.default_rng(seed), 0, 0
+    for _ in range(200):
+        totals = noisy(rng, [0, 0, 0]), noisy(rng, [0, 100, 200])
+        (front,) = fronts(study(*made("drift", BOTH, *totals)), *BOTH)
+        wrong += bool(front.certain.any())
+        control += bool(front.dominated.any())
+    assert wrong <= binom.isf(1e-9, 200, 0.05) < control
+
+
+def test_pictures_of_fronts(seed):
+    rng = np.random.default_rng(seed)
+    totals = [noisy(rng, [0, 100, 50, 60, 0]), noisy(rng, [0, 100, -50, -49.9, 0])]
+    totals[1][3] = totals[1][2]  # a tie in one measure: f3 is dominated, and not beyond doubt
+    totals[0][4] = INF  # no point, and dominated
+    mine = study(*(each for nature in ("drift", "rain $1") for each in made(nature, BOTH, *totals)))
+    table, fig = pareto_table(mine, BOTH), plot_pareto(mine, BOTH, title="two")
+    for axis, front in zip(fig.axes, fronts(mine, *BOTH), strict=True):
+        part = table[table["nature"] == front.nature]
+        assert part["forecaster"].tolist() == ["f0", "f1", "f2", "f3", "f4"]
+        assert (part[["first", "second"]].to_numpy()[:4] == front.means[:4]).all()
+        assert part[["first", "second"]].isna().all(axis=1).tolist() == [False] * 4 + [True]
+        assert part["dominated"].tolist() == [False, True, False, True, True]
+        assert part["certain"].tolist() == [False, True, False, False, False]
+        points = [line for line in axis.lines if len(line.get_xdata()) == 1 and line.get_marker() != "x"]
+        for point, row in zip(points[:4], part.itertuples(), strict=False):
+            assert (point.get_xdata()[0], point.get_ydata()[0]) == (row.first, row.second)
+            assert (point.get_color(), point.get_marker()) == (COLOURS[row.place], MARKERS[row.place])
+            assert (point.get_markerfacecolor() == point.get_color()) != row.dominated
+        crosses = [(x.get_xdata()[0], x.get_ydata()[0]) for x in axis.lines if x.get_marker() == "x"]
+        assert crosses == [tuple(front.means[1])]
+    assert front_json(front)["forecasters"][4]["totals"][0] is None
+    assert fig.axes[0].get_xlabel() == "ECE, total (lower is better)"
+    fig.savefig("/dev/null", format="png")  # labels of matplotlib's own language are no formulas
+    # Axes are logarithmic in all panels where all means of a measure are positive.
+    mine = study(*made("drift", BOTH, [[1.0], [200.0]], [[2.0], [-1.0]]),
+                 *made("rain", BOTH, [[1.0], [1.1]], [[2.0], [1.0]]))  # fmt: skip
+    scales = [(axis.get_xscale(), axis.get_yscale()) for axis in plot_pareto(mine, BOTH).axes]
+    assert scales == [("log", "linear")] * 2
+
+
+# ---------------------------------------------------------------- differences run by run
+
+
+def test_they_are_the_differences_of_the_totals():
+    """Intervals cover as often as is said by tests/study/test_orders.py."""
+    players = [F.Constant(0.3), F.Constant(0.7), F.ForecastHedging()]
+    mine = oc.play(players, [N.Drift(), N.RandomWalk()], horizon=[50, 200], runs=6, measures=["brier", "ece"],
+                   delays=[0, 5])  # fmt: skip
+    found, refused = paired(mine, "brier")
+    assert refused == []
+    pairs = [*combinations(mine.forecasters, 2)]
+    assert [*found[["first", "second"]].itertuples(index=False, name=None)] == pairs * 4
+    for d in found.itertuples():
+        first, second = (mine.curve("brier", who, d.nature).totals[-1] for who in (d.first, d.second))
+        mean, half = (
+            (first - second).mean(),
+            student.ppf(1 - 0.025 / 12, 5) * (first - second).std(ddof=1) / 6**0.5,
+        )
+        assert (d.difference, d.half_width) == pytest.approx((mean, half))
+        assert (d.low, d.high) == pytest.approx((mean - half, mean + half))
+        assert d.lower_total == (d.first if mean + half < 0 else d.second if mean - half > 0 else "")
+        assert (d.horizon, d.runs, d.open) == (200, 6, 5 if "delay 5" in d.nature else 0)
+    assert {*found["lower_total"]} > {""}
+
+
+CANNOT = [
+    ([cell(who, [1, 2], "n", sight=Sight.DRAW) for who in "ab"], "n: it may look at the forecast, so that each"),
+    ([cell(who, [1, 2], "n", sight=Sight.LAW) for who in "ab"], "n: it may look at the law of the forecast"),
+    ([cell(who, [1, 2], "n", sight=Sight.HISTORY) for who in "ab"], "n: it may look at past forecasts, so that"),
+    ([cell(who, [1], f"n{i}") for i in range(5) for who in "ab"],
+     "n2: a single run; expected two at least; and 2 more natures$"),
+    ([cell("a", [1, 2])], "a single forecaster at T = 100; expected two at least"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cells", "said"), CANNOT)
+def test_what_cannot_be_compared_is_refused_with_the_reason(cells, said):
+    with pytest.raises(oc.OnlinecalError, match=f"nothing can be compared run by run: .*{said}"):
+        paired(study(*cells), "ece")
+    both = study(*cells, *(cell(who, [1, 3], "fair") for who in "ab"))
+    found, refused = paired(both, "ece")
+    assert set(found["nature"]) == {"fair"}
+    assert len(refused) == len(both.natures) - 1
+
+
+@pytest.mark.parametrize(
+    ("ask", "who", "said"),
+    [
+        (lambda s: ranking(s, "eec"), 2, "did you mean 'ece'"),
+        (lambda s: ranking(s, "ece"), 1, "ece: no nature has met two forecasters at one T"),
+        (lambda s: fronts(s, "ece", "ece"), 2, "expected two measures"),
+        (lambda s: fronts(s, "ece", "cd"), 2, "unknown measure 'cd'"),
+    ],
+)
+def test_what_cannot_be_ranked(ask, who, said):
+    with pytest.raises(oc.OnlinecalError, match=said):
+        ask(study(*made("drift", ["ece"], [[1.0], [2.0]][:who])))
+
+
+def test_outcomes_are_the_same_for_natures_that_see_nothing_and_only_for_them(seed):
+    def ones(gamma):
+        return float(gamma.positives.sum() / gamma.weight)
+
+    for name in ("drift", "random_walk", "bernoulli", "sinusoid", "piecewise", "uniform_truth", "contrarian"):
+        players = [F.Constant(0.2), F.ForecastHedging()]
+        one, other = oc.play(players, name, horizon=300, runs=4, seed=seed, measures=[ones], delays=3).cells
+        same = np.array_equal(one.totals["ones"], other.totals["ones"])
+        assert same == (one.sight == Sight.NOTHING) == (name != "contrarian")
+
+
+@pytest.mark.parametrize(("runs", "certain"), [(2, False), (5, False), (6, True)])
+def test_the_same_difference_in_all_runs_has_no_interval(runs, certain):
+    """Three runs of one pair cannot tell 2 from what chance would make of whole numbers: 2^(1−R) ≤ 5 % from R = 6."""
+    found, _ = paired(study({("a", "n"): [1.0] * runs, ("b", "n"): [3.0] * runs}), "ece")
+    (said,) = paired_json(found)
+    assert (said["difference"], said["lower_total"]) == (-2.0, "a" if certain else "")
+    assert (said["low"], said["high"], said["same_in_all_runs"]) == (None, None, True)
+    assert of_paired(found, []).tables[0].frame.iat[0, 0] == "-2 in all runs" + " <" * certain
+    (tie,) = paired_json(paired(study({(who, "n"): [1.0] * runs for who in "ab"}), "ece")[0])
+    assert (tie["difference"], tie["same_in_all_runs"], tie["lower_total"]) == (0.0, True, "")
+
+
+def test_infinite_recorded_and_unequal_runs():
+    found, _ = paired(study({("a", "n"): [INF, INF, 3.0], ("b", "n"): [1.0, 2.0, 3.0]}), "ece")
+    assert (found["difference"].isna().all(), found["lower_total"].tolist()) == (True, [""])
+    assert of_paired(found, []).tables[0].frame.iat[0, 0] == "infinite totals"
+    found, _ = paired(study(*(cell(who, [1, k], recorded=True) for k, who in enumerate("ab"))), "ece")
+    assert found["recorded"].all()
+    assert RECORDED in of_paired(found, []).notes[0]
+    # Runs are numbered: the first two are those of both, as a merged file may have them.
+    unequal = study(*made("drift", BOTH, [[4, 5], [7, 9, 99]], [[4, 5], [7, 9, 99]]))
+    standing, (front,) = ranking(unequal, "ece")[0], fronts(unequal, *BOTH)
+    assert (standing.runs, standing.fewer, standing.means.tolist()) == (2, True, [[4.5], [8.0]])
+    assert (front.runs, front.means[:, 0].tolist()) == (2, [4.5, 8.0])
+    difference, _ = paired(unequal, "ece")
+    assert difference[["runs", "difference"]].values.tolist() == [[2, -3.5]]
+    table = page.lowest(unequal)
+    assert table.values.iat[0, 0] == 4.5
+    answers = of_ranking([standing]), of_fronts([front]), of_paired(difference, []), table
+    assert all(COMMON_RUNS in " ".join(said.notes) for said in answers)
+    equal = ranking(study(*made("drift", ["ece"], [[1.0, 2.0], [2.0, 1.0]])), "ece")
+    assert COMMON_RUNS not in " ".join(of_ranking(equal).notes)
+    for rows in (ranking_json([standing]), [front_json(front)]):
+        assert json.loads(json.dumps(rows, allow_nan=False)) == rows
+
+
+# ---------------------------------------------------------------- the first sentences of a page
+
+APART, NEAR, OTHER = [1.0, 1.01, 0.99], [1.0, 2.0, 3.0], [2.0, 3.5, 1.5]
+#: totals, and the best of them
+SAID = [
+    ({("a", "n"): [1.0], ("b", "n"): [2.0], ("a", "n, delay 1"): [1.0], ("b", "n, delay 1"): [2.0],
+      ("a", "m"): [3.0], ("b", "m"): [2.0]}, 'a against n, "n, delay 1"; b against m.'),
+    ({("a", "n"): [1.0, 2.0]}, None), ({("a", "n"): [INF], ("b", "n"): [2.0]}, None),
+    ({("a", "n"): [1.0, 1.0], ("b", "n"): [1.0, 1.0]}, "a against n; b against n."),
+    # Against m the mean lead of a is as small as deviations.
+    ({("a", "n"): APART, ("c", "n"): [9.0, 9.01, 9.02], ("a", "m"): NEAR, ("c", "m"): OTHER}, "a against n †, m."),
+    ({(who, f"n{i}"): [1.0 + (who == "b")] for i in range(5) for who in "ab"}, "a against n0, n1, n2, n3, and 1 more."),
+    ({(f"f{i}", f"n{j}"): [float(i != j)] for i in range(6) for j in range(6)},
+     "f0 against n0; f1 against n1; f2 against n2; f3 against n3; and 2 more."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("totals", "said"), SAID)
+def test_the_best_of_each_nature_is_named(totals, said):
+    found = answer(study(totals), "ece")
+    assert [each.startswith("†: ") for each in found] == ([] if said is None else [False, "†" in said])
+    assert said is None or found[0] == f"The lowest mean total of ece is that of {said}"
+
+
+def test_the_level_is_shared_by_all_pairs_of_forecasters():
+    """The control: a difference that one test alone would find is not enough among three forecasters."""
+    base, seen = np.array([0.0, 0.4, -0.4, 0.1, -0.1, 0.2]), set()
+    for shift in np.linspace(0.1, 1.5, 30):
+        totals = {"a": base, "b": base[::-1] + shift, "c": base[[2, 1, 0, 5, 4, 3]] + shift}
+        p = [ttest_1samp(totals[x] - totals[y], 0.0).pvalue for x, y in combinations("abc", 2)]
+        said = answer(study({(who, "n"): row for who, row in totals.items()}), "ece")[1]
+        if max(p[:2]) < 0.05 / 3 or min(p[:2]) > 0.05 / 3:
+            seen.add(sure := max(p[:2]) < 0.05 / 3)
+            assert said.startswith("†: beyond doubt") == sure
+    assert seen == {True, False}
