@@ -1,0 +1,348 @@
+"""Totals and exponents as tables, data and files: the same numbers in each, and those of very many in an overview."""
+
+import json
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.growth.words import NONE, line
+from onlinecal.report import catalogue
+from onlinecal.report import totals as overviews
+from onlinecal.report.comparing import answer
+from onlinecal.report.curve_plot import slopes_table
+from onlinecal.report.listing import print_entry
+from onlinecal.report.pictures import draw
+from onlinecal.report.study_plot import exponents_table, plot_exponents
+from onlinecal.report.tables import Table, of_rows
+from onlinecal.report.terminal import number, print_json
+from onlinecal.report.totals import (
+    exponents_markdown,
+    long,
+    overview,
+    print_overview,
+    print_totals,
+    study_html,
+    totals,
+    totals_data,
+    totals_markdown,
+    ways_on,
+)
+from onlinecal.study.curves import Study, summary
+from onlinecal.study.tables import export
+from tests.command_line import onlinecal
+from tests.report.made import INF, TIMES, cell, study
+
+F, N = oc.forecasters, oc.natures
+GOOD = [[2, 1], [3, 2], [4, 4], [6, 5]]
+
+
+def games(table, times=TIMES, **options):
+    """Fresh games: forecaster → at each T its totals, one a run, in two measures."""
+    each = ((who, t, row) for who, rows in table.items() for t, row in zip(times, rows, strict=False))
+    return study(*(cell(who, {"ece": row, "cdl": row}, times=(t,), **options) for who, t, row in each))
+
+
+def shown(capsys, some):
+    """What each of the tables prints of a study."""
+    found = []
+    for show in (
+        lambda: answer(some, {}, "ece", None, markdown=False, as_json=False),
+        lambda: print_totals(some, "x"),
+    ):
+        show()
+        found.append(" ".join(capsys.readouterr().out.split()))
+    return [*found, totals_markdown(some), exponents_markdown(some), study_html(some)]
+
+
+# ---------------------------------------------------------------- exponents
+
+
+def test_an_exponent_is_the_same_in_every_table():
+    """However many others are shown with it, and also in pictures."""
+    played = oc.play([F.ForecastHedging(), F.EmpiricalMean()], [N.Drift(), N.Bernoulli()],
+                     horizon=[100, 196, 484, 1000], runs=4, measures=["ece", "cdl"])  # fmt: skip
+    for measures, cells in ((None, 8), (["ece"], 4)):
+        rows = totals(played, measures)
+        assert len(rows) == cells
+        for row, data in zip(rows.itertuples(), totals_data(rows), strict=True):
+            curve = played.curve(row.measure, row.forecaster, row.nature)
+            growth = curve.exponent()
+            assert (row.exponent, data["exponent"]) == (growth, growth.as_json())
+            assert (row.total, row.half_width) == summary(curve.totals[-1])
+            assert (row.horizon, row.runs, row.against_rates) == (1000, 4, curve.against_rates())
+    heat = exponents_table(played, ["ece"])
+    for row in heat.itertuples():
+        growth = played.exponent("ece", row.forecaster, row.nature)
+        assert (row.exponent, row.half) == (growth.value, (growth.upper - growth.lower) / 2)
+    slopes = slopes_table(played.curves())
+    fitted = slopes[slopes["mark"] == "fitted"]
+    for row in fitted.itertuples():
+        growth = played.exponent(row.measure, row.forecaster, row.nature)
+        assert (row.slope, row.lower, row.upper) == (growth.value, growth.lower, growth.upper)
+    assert len(fitted)
+
+
+def test_the_markdown_table_stands_beside_what_is_proven():
+    played = oc.play([F.ForecastHedging(), F.Constant()], N.Drift(), horizon=[1000, 1728, 4096, 8000], runs=4,
+                     measures=["ece"])  # fmt: skip
+    curve, bound = played.curve("ece", "forecast hedging"), F.ForecastHedging().guarantees[0].bound
+    assert curve.proven() == pytest.approx(np.log(bound(8000) / bound(1000)) / np.log(8))
+    table, found = exponents_markdown(played), line(curve.exponent())
+    assert "**ece** (best known: Ω(T^0.54389) … O(T^(2/3)))" in table
+    assert f"| forecast hedging | {found} | {curve.proven():.2f}: ≤ T/(2m) + m + 1 + " in table
+    assert "†" not in table
+    cells = [
+        replace(c, promises=tuple(replace(p, bound=c.horizon**-2.0, formula="T^-2") for p in c.promises))
+        for c in played.cells
+    ]
+    table = exponents_markdown(replace(played, cells=tuple(cells)))
+    assert f"| forecast hedging | {found} † | -2.00: ≤ T^-2 |" in table
+    # Labels stay in their cells.
+    odd = study(*(cell("a | b\nc", [t, t], "d|e", times=(t,)) for t in (100, 200, 400)))
+    heading, _, row = exponents_markdown(odd).splitlines()[2:5]
+    assert (heading, row) == (r"| forecaster | d\|e | proven |", r"| a \| b c | 1.00 [1.00, 1.00] | – |")
+
+
+def test_a_dash_is_explained_where_one_stands(capsys):
+    for rows in ([[0, 0]] * 4, [[-1, -2]] * 4, [[INF, 1]] * 4, GOOD[:2]):
+        some = games({"a": rows, "b": GOOD})
+        assert exponents_table(some, ["ece"])["text"].iloc[0] == "–"
+        assert [NONE in each for each in shown(capsys, some)] == [True, True, False, True, True]
+    plain = games({"a": GOOD, "b": GOOD})
+    assert not any(NONE in each for each in shown(capsys, plain))
+    # The cell of a pair that was not played is empty.
+    missing = Study((*plain.cells, cell("c", [[1, 2]], "other")))
+    assert [t.get_text() for t in plot_exponents(missing, ["ece"]).axes[0].texts].count("") == 3
+
+
+HALF = "± half-width of its 95 % interval"
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "said"),
+    [
+        ([[1], [2], [3], [4]], {}, ["of a single run"]), (GOOD, {}, [HALF]),
+        ([[1, 1]] * 4, {}, [HALF, "0 where all runs"]), ([[INF, 1]] * 4, {}, []),
+        (GOOD, {"open": (3,)}, [HALF, "open"]),
+    ],
+)  # fmt: skip
+def test_what_a_total_is_depends_on_what_there_is(rows, options, said, capsys):
+    compared, _, markdown, _, html = shown(capsys, games({"a": rows}, **options))
+    for each in (compared, markdown, html):
+        known = ["of a single run", HALF, "0 where all runs", "open"]
+        assert [part for part in known if part in each] == said
+
+
+# ---------------------------------------------------------------- numbers and words
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"total": math.inf, "fit": {"lower": -math.inf, "upper": 1.0}, "trend": math.nan, "name": "inf"},
+         {"total": None, "total_is": "inf", "fit": {"lower": None, "lower_is": "-inf", "upper": 1.0}, "trend": None,
+          "trend_is": "nan", "name": "inf"}),
+        ([{"total": 2, "fit": None, "trend": np.float64("-inf"), "name": "é×"}],
+         [{"total": 2, "fit": None, "trend": None, "trend_is": "-inf", "name": "é×"}]),
+        ({"a": np.int64(3), "b": np.float32(0.5), "c": np.array([1, 2]), "d": np.bool_(True), "e": (1, 2)},
+         {"a": 3, "b": 0.5, "c": [1, 2], "d": True, "e": [1, 2]}),
+        ([1.0, math.inf, None, print], [1.0, None, None, str(print)]),
+    ],
+)  # fmt: skip
+def test_json_has_numbers_and_names_what_is_not_finite(value, said, capsys):
+    print_json(value)
+    assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == said
+
+
+def test_any_size_of_a_total_fits_a_cell():
+    said = {0.0: "0", 1e-320: "1e-320", 0.1234: "0.123", 12.34: "12.3", 123456.7: "123,457",
+            -1e14: "-100,000,000,000,000", 1e15: "1e+15", -1e300: "-1e+300", np.inf: "inf"}  # fmt: skip
+    assert {x: number(x) for x in said} == said
+    assert number(-0.0) == "0"
+
+
+OWN = """
+from functools import partial
+from onlinecal.forecasters import Constant
+class Silent:
+    def __init__(self, weight=1.0): self.weight = weight
+    def forecast(self): return 0.5
+    def update(self, forecast, outcome): pass
+class Said(Silent):
+    "Says 1/2."
+class Derived(Constant): pass
+silent, said = partial(Silent, 2.0), partial(partial(Said), weight=2.0)
+made = Said(3.0)
+def make(weight=1.0):
+    "Makes one."
+    return Said(weight)
+"""
+
+
+def test_a_docstring_is_its_own(tmp_path, monkeypatch, capsys):
+    """Not that of the class it derives from, which may do something else, nor that of `partial`."""
+    (tmp_path / "catalogue_own.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    said = {"Silent": "", "silent": "", "Derived": "", "Said": "Says 1/2.", "said": "Says 1/2.", "made": "Says 1/2.",
+            "make": "Makes one."}  # fmt: skip
+    for name, documentation in said.items():
+        (found,) = catalogue.entries(f"catalogue_own:{name}")
+        assert found["documentation"] == documentation
+        print_entry(found)
+        assert (documentation or "It has no docstring.") in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", [40, 60, 100])
+def test_headings_do_not_break_inside_a_word(width):
+    headings = [
+        "forecaster",
+        "smooth_ece",
+        "swap_regret[umbrella, rounded(m=10)]",
+        "distance_lower[upper]",
+        "exponent",
+    ]
+    table = Table("", of_rows(headings, [["forecast hedging, m = 10", *"1234"]]))
+    words = {word for line in table.lines(width) for word in re.findall("[a-z]+", line)}
+    assert {word for heading in headings for word in re.findall("[a-z]+", heading)} <= words
+
+
+# ---------------------------------------------------------------- files
+
+
+@pytest.fixture(scope="module")
+def kinds():
+    return oc.play(
+        [F.ForecastHedging(), F.Constant(1.0)],
+        [N.Bernoulli(0.3), N.Streams((N.Drift(), N.Bernoulli(0.2)))],
+        horizon=40, runs=2, measures=["log_loss", {"name": "binned_ece", "bins": 5}, "distance_upper"],
+        tasks=[{"name": "umbrella", "response": {"name": "rounded", "m": 10}}], delays=[0, 3], per_decade=2,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_every_number_is_there_with_all_its_digits(kinds, tmp_path, name):
+    """Of files that fail or are there already: tests/core/test_writing.py."""
+    path = tmp_path / "sub" / name
+    count = export(kinds.cells, path)
+    table = pd.read_csv(path, keep_default_na=False) if name.endswith("csv") else pd.read_parquet(path)
+    assert len(table) == count == sum(t.size for each in kinds.cells for t in each.totals.values())
+    at = 0
+    for each in kinds.cells:
+        for column in each.columns:
+            values = each.totals[column.name]
+            rows = table[at : at + values.size]
+            at += values.size
+            assert rows.total.to_numpy(np.float64).tobytes() == values.tobytes()
+            assert [*rows][4:7] == ["round", "run", "open"]
+            said = rows.drop(columns=["total", "run", "round", "open"]).drop_duplicates()
+            assert said.to_dict("records") == [{
+                "forecaster": each.forecaster, "nature": each.schedule[0], "schedule": each.schedule[1],
+                "horizon": 40, "column": column.name, "kind": column.kind, "measure": column.measure,
+                "options": "bins=5" if column.measure == "binned_ece" else "", "end": column.end,
+                "stream": column.stream, "task": column.task, "response": column.response,
+            }]  # fmt: skip
+            assert rows["round"].tolist() == np.repeat(each.rounds, 2).tolist()
+            assert rows.run.tolist() == [0, 1] * len(each.rounds)
+            assert rows.open.tolist() == np.repeat(each.open or [0] * len(each.rounds), 2).tolist()
+    assert np.isinf(table.total).any()
+    with pytest.raises(InvalidParameter, match=r"expected a name that ends with \.csv or \.parquet"):
+        export(kinds.cells, tmp_path / "t.xlsx")
+    assert not (tmp_path / "t.xlsx").exists()
+
+
+# ---------------------------------------------------------------- very many cells
+
+
+def table(means, measures=("ece",)):
+    """A study of one run in which forecaster i has the total means[i, j] against nature j."""
+    return study(*(
+        cell(f"f{i}", {name: [m] for name in measures}, f"n{j}")
+        for i, row in enumerate(means) for j, m in enumerate(row)
+    ))  # fmt: skip
+
+
+def test_extremes_are_those_of_the_means(seed):
+    means = np.random.default_rng(seed).random((7, 5))
+    found = overview(table(means), "ece")
+    order = sorted(range(7), key=lambda i: (means[i].max(), np.median(means[i])))
+    assert [*found.forecasters.index] == [f"f{i}" for i in order]
+    for who, row in found.forecasters.iterrows():
+        own = means[int(who[1:])]
+        assert (row["least"], row["median"], row["largest"]) == (own.min(), np.median(own), own.max())
+        assert (row["easiest"], row["hardest"]) == (f"n{own.argmin()}", f"n{own.argmax()}")
+    order = sorted(range(5), key=lambda j: (-means[:, j].min(), -np.median(means[:, j])))
+    assert [*found.natures.index] == [f"n{j}" for j in order]
+    assert all(row["easiest"] == f"f{means[:, int(n[1:])].argmin()}" for n, row in found.natures.iterrows())
+    assert (found.pairs, found.shorter, found.unknown, found.horizon) == (35, 0, 0, 100)
+
+
+def test_means_are_over_runs_and_ties_keep_the_order_of_the_study():
+    found = overview(study({("b", "n"): [1, 3], ("a", "n"): [2, 2], ("c", "n"): [0, 0]}), "ece")
+    assert [*found.forecasters.largest.items()] == [("c", 0.0), ("b", 2.0), ("a", 2.0)]
+
+
+def test_games_of_other_lengths_and_totals_that_have_no_mean_are_counted_and_left_out(capsys):
+    some = study(
+        cell("a", [5, 7], "n"), cell("a", [900, 900], "short", (50,)), cell("b", [INF, -INF], "n"),
+        cell("c", [INF, 1], "n"),
+    )  # fmt: skip
+    found = overview(some, "ece")
+    assert found.forecasters.largest.to_dict() == {"a": 6.0, "c": np.inf}
+    assert [*found.natures.index] == ["n"]
+    assert (found.pairs, found.shorter, found.unknown) == (2, 1, 1)
+    print_overview(some, "title", ["ece"])
+    printed = capsys.readouterr().out
+    assert "ece: without 1 pair played to a shorter T only" in printed
+    assert "ece: without 1 pair with infinite totals of both signs" in printed
+    # A pair of several horizons is one pair.
+    found = overview(study(cell("a", [1], times=(50,)), cell("a", [2]), cell("b", [3])), "ece")
+    assert (found.pairs, found.shorter, [*found.forecasters.largest]) == (2, 0, [2.0, 3.0])
+
+
+def test_of_many_rows_both_ends_are_printed_and_the_rest_is_counted(capsys):
+    many, names = 2 * overviews.SHOWN + 2, [f"m{i}" for i in range(10)]
+    print_overview(table(np.arange(1.0, many + 1)[:, None] + np.zeros(3)), "a title", ["ece"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["a title", f"{many} forecasters against 3 natures, 1 run: {3 * many} cells"]
+    shown = [line.split()[0] for line in lines if line.startswith(" f") and "forecaster" not in line]
+    assert shown == [f"f{i}" for i in (*range(5), *range(many - 5, many))]
+    assert any(line.startswith(" … 2 more") for line in lines)
+    print_overview(table(np.ones((many - 1, 1))), "a title", ["ece"])
+    assert "more" not in capsys.readouterr().out
+    print_overview(table(np.ones((2, 2)), measures=names), "title", names)
+    printed = capsys.readouterr().out
+    assert ("m2: natures by" in printed, "m3: natures by" in printed) == (True, False)
+    assert "measured, too: m3, m4, m5, m6, m7, and 2 more" in printed
+
+
+def test_a_run_ends_with_them_where_there_are_very_many_totals(tmp_path, monkeypatch):
+    scenario, path = tmp_path / "s.toml", tmp_path / "the results.db"
+    scenario.write_text(
+        'runs = 1\nhorizon = 4\nmeasures = ["ece"]\nforecasters = [{ name = "constant", p = { each = [0.25, 0.5] } }]\n'
+        'natures = [{ name = "bernoulli", q = { each = [0.5, 0.75] } }]\n'
+    )
+    whole = onlinecal("run", scenario, "-o", path, cwd=tmp_path).stdout
+    assert f"picture: onlinecal plot '{path}'" in whole
+    monkeypatch.setattr(overviews, "LONG", 3)
+    short = onlinecal("run", scenario, "-o", path, "--resume", cwd=tmp_path).stdout
+    assert "forecasters by their largest total over the natures" in short
+    assert short.endswith(f"\nresults: {path}\n{ways_on(path, 'ece')}\n")
+    assert f"onlinecal export '{path}' -o '{tmp_path / 'the results.csv'}'" in short
+    monkeypatch.setattr(overviews, "LONG", 4)
+    assert onlinecal("run", scenario, "-o", path, "--resume", cwd=tmp_path).stdout == whole
+
+
+def test_what_is_long_is_told_by_pairs_and_measures():
+    wide = table(np.ones((25, 40)))
+    assert (long(wide, ["ece"]), long(wide, ["ece", "cdl"])) == (False, True)
+    for kind in ("curves", "runs", "slopes"):
+        with pytest.raises(
+            InvalidParameter, match="1,001 curves; expected at most 1,000, chosen by --forecaster"
+        ):
+            draw(table(np.ones((1001, 1))), kind)
