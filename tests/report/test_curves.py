@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter, OnlinecalError
+from onlinecal.core.errors import OnlinecalError
 from onlinecal.growth import fit_growth
 from onlinecal.report.frames import facts
-from onlinecal.report.pictures import draw
 from onlinecal.study.compare import fronts, paired, ranking
 from onlinecal.study.curves import summary
 from tests.report.made import INF, curve, study
@@ -47,12 +46,9 @@ def test_a_bracket_is_asked_for_by_its_own_name():
     both = ["distance_lower[lower]", "distance_lower[upper]"]
     assert list(dict.fromkeys(one.measure for one in played.curves("distance_lower"))) == both
     assert played.curve("distance lower[lower]", "constant").measure == both[0]
-    figure, left = draw(played, measure=["distance_lower"])
-    assert (len(figure.axes), left) == (2, "")
     assert ranking(played, "distance_lower")[0].measures == (both[1],)
     assert fronts(played, "ece", "distance_lower")[0].measures == ("ece", both[1])
     assert paired(played, "distance_lower")[0]["measure"].unique().tolist() == [both[1]]
-    draw(played, "pareto", measure=["ece", "distance_lower"])
     with pytest.raises(OnlinecalError, match=r"did you mean 'distance_lower'\?$"):
         played.curve("distnce_lower", "constant")
     with pytest.raises(OnlinecalError, match=r"unknown measure 'zebra'; known: distance_lower, ece$"):
@@ -70,19 +66,13 @@ def test_a_bracket_is_asked_for_by_its_own_name():
         (lambda s: s.curve("ece", "constant", "drift", horizon=7), "at horizon 7 was not played"),
         (lambda s: s.curves("smoth_ce"), "unknown measure 'smoth_ce'; did you mean 'smooth_ce'"),
         (lambda s: s.curves([]), "no measures to draw; expected at least one"),
+        (lambda s: s.curves()[0].exponent(float("nan")), "^level = nan; expected a number between 0 and 1$"),
+        (lambda s: s.curves()[0].against_rates(1), "^level = 1; expected a number between 0 and 1$"),
     ],
 )  # fmt: skip
 def test_what_is_asked_for_in_vain(coins, asked, said):
     with pytest.raises(OnlinecalError, match=said):
         asked(coins)
-
-
-@pytest.mark.parametrize("level", [0, 1, -1, 2.0, float("nan")])
-def test_levels_that_no_interval_has(level):
-    one = curve([[1.0, 1.1]] * 4)
-    for asked in (one.exponent, one.against_rates):
-        with pytest.raises(InvalidParameter, match=f"^level = {level!r}; expected a number between 0 and 1$"):
-            asked(level)
 
 
 def test_summary_also_of_infinite_runs():

@@ -21,7 +21,6 @@ from onlinecal.report.measured import (
     document_of,
     grids,
     number,
-    remarks,
     side_by_side,
     span,
 )
@@ -101,23 +100,9 @@ def test_json_has_numbers_or_null_and_all_digits(report, capsys):
     assert first["drift"]["p_value"] == column.drift.p_value
 
 
-def test_the_page_needs_nothing_else_and_escapes_names(report, undrawn):
-    page = document_of(report, drawn=True).html()
-    assert "<b>x</b>" not in page
-    assert "&lt;b&gt;x&lt;/b&gt;" in page
-    assert not re.findall(r"(?:src|href|srcset)=\"(?!data:)", page)
-    assert page.count("<figure>") == 6  # two of each column, and two of both
-    for column in report.columns:
-        assert f'alt="Reliability of {column.name}, smoothed. ' in page
-        assert f'alt="Reliability of {column.name}, monotone (CORP). ' in page
-        assert number(column.brier.score) in page
-
-
 def test_a_log_without_draws_has_no_intervals():
     report = report_of({"p": [0.2, 0.8, 0.8]}, [0, 1, 0], measures=Settings().measures)
-    said = document_of(report).text()
-    assert "interval " not in said.split("\n\n")[1].splitlines()[1]
-    assert "if calibrated" not in said
+    assert "if calibrated" not in document_of(report).text()
     assert data(report)["forecasts"][0]["threshold"]["p_value"] is None
     assert number(None) == "–"
     assert span(0.1, 0.1) == "0.1"
@@ -126,13 +111,6 @@ def test_a_log_without_draws_has_no_intervals():
 def pictures_of(report, title):
     (section,) = (section for section in document_of(report, drawn=True).sections if section.title == title)
     return next(part.content for part in section.parts if part.kind == "pictures")
-
-
-def test_few_levels_are_points_and_not_smoothed(undrawn):
-    levels, monotone = pictures_of(report_of({"p": [0.2, 0.8, 0.8]}, [0, 1, 0]), "p")
-    assert (levels.title, monotone.title) == ("Reliability of p, levels", "Reliability of p, monotone (CORP)")
-    assert levels.caption == RELIABILITY["points"]
-    assert monotone.caption == RELIABILITY["corp"]
 
 
 def test_several_columns_are_in_one_diagram_and_bands_are_by_clusters():
@@ -146,6 +124,16 @@ def test_several_columns_are_in_one_diagram_and_bands_are_by_clusters():
     assert murphy.caption == MURPHY
     alone = document_of(report_of({"p": p}, y), drawn=True)
     assert "Side by side" not in [section.title for section in alone.sections]
+    # Few levels are points and not smoothed; names are escaped, and nothing is fetched.
+    levels, monotone = pictures_of(report_of({"<p>": [0.2, 0.8, 0.8]}, [0, 1, 0]), "<p>")
+    assert (levels.title, monotone.title) == (
+        "Reliability of <p>, levels",
+        "Reliability of <p>, monotone (CORP)",
+    )
+    assert (levels.caption, monotone.caption) == (RELIABILITY["points"], RELIABILITY["corp"])
+    page = document_of(report_of({"<p>": [0.2, 0.8, 0.8]}, [0, 1, 0]), drawn=True).html()
+    assert ("<p>, levels" in page, "&lt;p&gt;, levels" in page, page.count("<figure>")) == (False, True, 2)
+    assert not re.findall(r"(?:src|href|srcset)=\"(?!data:)", page)
 
 
 @pytest.mark.parametrize("weights", [None, np.full(3000, 2.0)])
@@ -157,10 +145,6 @@ def test_groups_of_rare_events(weights):
     cells = grids(report, report.columns[0])[1].rows[0]
     assert cells[4:6] == ["-0.00010 ± 0.00018", "[-0.00010, +0.00113]"]
     assert (cells[7] == "–") == (weights is not None)
-    said = " ".join(document_of(report).text().split())
-    assert ("– for p: " in said) == (weights is not None)
-    assert "no p for large n for cutoff_ce" not in said
-    assert "no p for large n for cutoff_ce" in " ".join(grids(report, report.columns[0])[0].notes)
 
 
 def test_differences_of_few_rows_are_not_tested():
@@ -171,20 +155,6 @@ def test_differences_of_few_rows_are_not_tested():
     assert data(few)["differences"][0]["p_value"] is None
     enough = report_of({"p": np.full(30, 0.4), "q": np.linspace(0.1, 0.9, 30)}, np.arange(30) % 2)
     assert "too few" not in document_of(enough).text()
-
-
-def test_a_note_says_what_paired_tests_take_as_independent():
-    """Rows, or blocks of times where differences near each other are alike: here each row is there four times."""
-    p, times = np.repeat(np.random.default_rng(0).random(200), 4), np.arange(800.0)
-    forecasts, y = {"p": p, "q": 0.8 * p}, np.repeat(np.arange(200) % 2, 4)
-    found = report_of(forecasts, y, times=times, time_words=str, time="t")
-    blocks = sorted({d.blocks for d in found.differences})
-    (note,) = differences(found)[0].notes
-    assert f"alike, {' to '.join(map(str, blocks))} blocks of rows are independent" in note
-    assert [d["blocks"] for d in data(found)["differences"]] == [d.blocks for d in found.differences]
-    (note,) = differences(report_of(forecasts, y))[0].notes
-    assert "rows independent" in note
-    assert "blocks" not in note
 
 
 def test_no_task_is_called_the_worst_where_none_regrets_anything():
@@ -205,12 +175,6 @@ def test_a_page_of_many_columns_says_of_which_diagrams_are_drawn(undrawn, monkey
     for title, both in (("Reliability of all columns", True), ("Elementary scores of all columns", False)):
         assert (title in page, title in classes) == (True, both)
     assert "Diagrams are drawn" not in document_of(report_of({"p": [0.2, 0.8]}, [0, 1]), drawn=True).html()
-
-
-@pytest.mark.parametrize("level", [0.9, 0.95])
-def test_the_remark_on_parts_has_the_level_of_the_report(report, level):
-    said = " ".join(remarks(replace(report, settings=replace(report.settings, level=level))))
-    assert f"all of the table hold together with {100 * level:g} %" in said
 
 
 def verdict_of(p, y, draws=200, shuffled=True, **more):

@@ -1,17 +1,18 @@
-"""Plots of curves: the data layer exactly, the drawing in that it draws and is the same twice."""
+"""Pictures of curves, single runs and local slopes: the data to the digit, and that it is drawn."""
 
-import re
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth.rates import best_known
-from onlinecal.report.curve_plot import CURVES
 from onlinecal.report.curve_plot import FORCED as FORCED_LOOK
+from onlinecal.report.curve_plot import local_slopes, plot_runs, plot_slopes, runs_table, slopes_table
 from onlinecal.report.frames import curves_table, facts
 from onlinecal.report.plots import curves as plot_curves
 from onlinecal.report.plots import save
@@ -23,11 +24,6 @@ from tests.report.made import study as made
 F, N = oc.forecasters, oc.natures
 HEDGING = "mean ≤ T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))"
 FORCED = "≥ T/2 (every deterministic forecaster)"
-
-
-def figure(curves, title=""):
-    """The figure that is made where no axes are given."""
-    return plot_curves(curves, title=title)
 
 
 def words(fig):
@@ -52,6 +48,11 @@ def by_label(found):
 def study():
     players = [F.ForecastHedging(), F.AlmostOneStepAhead(), F.CDLMinimiser()]
     return oc.play(players, [N.Contrarian(), N.Drift()], horizon=[100, 300, 900, 2700], runs=6)
+
+
+@pytest.fixture(scope="module")
+def one():
+    return oc.play("forecast_hedging", "drift", horizon=2000, runs=5, measures=["ece", "cdl"])
 
 
 # ---------------------------------------------------------------- lines, bounds, rates
@@ -163,7 +164,7 @@ def test_the_best_known_rates_are_slopes_below_the_curves(study):
 def test_a_curve_that_cannot_be_drawn_is_named_with_the_reason(totals, said):
     (row,) = curves_table([curve(totals)]).itertuples()
     assert (row.mark, row.label) == ("absent", f"one: {said}")
-    assert words(figure([curve(totals)])) == [f"one: {said}"]
+    assert words(plot_curves([curve(totals)])) == [f"one: {said}"]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +185,7 @@ def test_single_points_do_not_vanish(totals, said, marks):
     assert [(edge["T"].tolist(), edge["mark"].iloc[0] == "up") for edge in edges] == marks
     # The line is broken there, not led past the gap.
     assert np.isnan(line["total"]).tolist() == [not 0 < total < INF for total in totals]
-    fig = figure([curve(totals)])
+    fig = plot_curves([curve(totals)])
     assert words(fig) == [f"one; {said}"]
     arrows = [artist for artist in fig.axes[0].lines if artist.get_linestyle() == "None"]
     assert [artist.get_xdata().tolist() for artist in arrows] == [rounds for rounds, _ in marks]
@@ -196,12 +197,12 @@ def test_negative_totals_are_drawn_as_they_are():
     assert table["negative"].all()
     assert table["total"].tolist() == [-4, -30, -100, -900, 0, 10, 0, 500]
     assert set(table["mark"]) == {"mean"}
-    axis = figure([below, zero]).axes[0]
+    axis = plot_curves([below, zero]).axes[0]
     assert axis.get_yscale() == "symlog"
     assert axis.get_ylim()[0] < -900 < 500 < axis.get_ylim()[1]
     # Such an axis is its own.
     three = [curve([1, 2, 3, 4], measure=m) for m in ("ece", "brier")]
-    one, two, own = figure([*three, curve([-1, -2, 3, 4], measure="payoff[x]")]).axes
+    one, two, own = plot_curves([*three, curve([-1, -2, 3, 4], measure="payoff[x]")]).axes
     assert [axis.get_yscale() for axis in (one, two, own)] == ["log", "log", "symlog"]
     assert own.get_ylim()[0] < 0
 
@@ -209,24 +210,29 @@ def test_negative_totals_are_drawn_as_they_are():
 # ---------------------------------------------------------------- words and files
 
 
-def test_the_title_line_says_what_was_played():
+def test_the_title_line_and_the_bound_of_games_that_are_tuned_to_each_t():
     promises = (Promise("ece", "", "√T", "deterministic", "all", True, 9.0),)
-    rain, coin = (
-        made(*(
-            cell("a", [t, t], nature, times=(t,), recorded=recorded, promises=promises) for t in TIMES
-        )).curves()
-        for nature, recorded in (("rain", True), ("coin", False))
-    )  # fmt: skip
-    one = made(cell("a", [[t, t] for t in TIMES], "coin", times=TIMES)).curves()
+    for recorded, said in ((True, " · recorded outcomes, the same in all runs"), (False, "")):
+        games = (cell("a", [t, t], times=(t,), recorded=recorded, promises=promises) for t in TIMES)
+        curves = made(*games).curves()
+        assert facts(curves) == f"2 runs · T = 100 … 800{said}"
+        (bound,) = lines(curves, "bound")
+        assert bound["T"].tolist() == list(TIMES)
+    one = made(cell("a", [[t, t] for t in TIMES], times=TIMES)).curves()
     assert facts(one) == "2 runs · T = 100 … 800 of one game"
-    assert facts(coin) == "2 runs · T = 100 … 800"
-    assert facts(rain) == "2 runs · T = 100 … 800 · recorded outcomes, the same in all runs"
-    # Each is tuned to its T, so bounds are drawn at every T.
-    (bound,) = lines(rain, "bound")
-    assert bound["T"].tolist() == list(TIMES)
 
 
-@pytest.mark.parametrize("letters", [6, 14, 18, 19, 24, 40])
+def test_what_a_nature_forces_is_drawn_below_the_curves_and_hides_none(study):
+    fig = plot_curves(study.curves(["ece"]), title="A title")
+    kinds = ["proven upper bound", "proven lower bound", "best known rates"]
+    assert [t.get_text() for t in fig.legends[0].get_texts()] == kinds
+    forced = [line for line in fig.axes[0].lines if line.get_linewidth() == FORCED_LOOK["linewidth"]]
+    assert [line.get_ydata().tolist() for line in forced] == [[50, 150, 450, 1350]]
+    curves = [line for line in fig.axes[0].lines if line.get_marker() == "o"]
+    assert all(forced[0].get_zorder() < line.get_zorder() for line in curves)
+
+
+@pytest.mark.parametrize("letters", [14, 19, 40])
 def test_legends_of_neighbouring_panels_do_not_meet(letters):
     """Names of English letters, with exponents."""
     names = [("almost one step ahead of all the others in time"[i:] + "and more")[:letters] for i in range(4)]
@@ -237,7 +243,7 @@ def test_legends_of_neighbouring_panels_do_not_meet(letters):
             for t in TIMES
         )
     ).curves()
-    fig = figure(curves)
+    fig = plot_curves(curves)
     fig.canvas.draw()
     boxes = sorted((axis.get_legend().get_window_extent() for axis in fig.axes), key=lambda box: box.x0)
     assert len(boxes) == 3
@@ -245,37 +251,15 @@ def test_legends_of_neighbouring_panels_do_not_meet(letters):
     assert boxes[-1].x1 <= fig.bbox.width * 1.01
 
 
-def test_the_picture_says_what_it_shows(study):
-    fig = figure(study.curves(["ece"]), title="A title")
-    assert fig.get_label() == CURVES == " ".join(fig._supxlabel.get_text().split())
-    assert fig.legends[0].get_title().get_text() == "A title · 6 runs · T = 100 … 2,700"
-    assert [a.get_title() for a in fig.axes] == ["ECE against contrarian", "ECE against drift"]
-    kinds = ["proven upper bound", "proven lower bound", "best known rates"]
-    assert [t.get_text() for t in fig.legends[0].get_texts()] == kinds
-    for axis in fig.axes:  # each exponent stands beside its name
-        legend = [" ".join(t.get_text().split()) for t in axis.get_legend().get_texts()]
-        assert [text.partition(" T")[0] for text in legend] == study.forecasters
-        assert all(re.search(r"T\^\d\.\d\d$", text) for text in legend)
-    # The bound that a nature forces is below the curves and wider, so that it hides none.
-    forced = [line for line in fig.axes[0].lines if line.get_linewidth() == FORCED_LOOK["linewidth"]]
-    assert [line.get_ydata().tolist() for line in forced] == [[50, 150, 450, 1350]]
-    assert all(
-        forced[0].get_zorder() < line.get_zorder() for line in fig.axes[0].lines if line.get_marker() == "o"
-    )
-    alone = figure([study.curve("ece", "forecast hedging", "drift")])
-    assert any(text.startswith(HEDGING[:12]) for text in words(alone))
-
-
-@pytest.mark.parametrize("natures", [1, 2])
-def test_many_curves_have_their_names_in_the_legend_of_the_figure(natures):
+def test_many_curves_have_their_names_in_the_legend_of_the_figure():
     names = [f"f {i}" for i in range(32)]
     cells = [
         cell(name, [(1 + i) * t**0.5] * 2, f"n{k}", times=(t,))
-        for i, name in enumerate(names) for k in range(natures) for t in TIMES[:3]
+        for i, name in enumerate(names) for k in range(2) for t in TIMES[:3]
     ]  # fmt: skip
-    fig = figure(made(*cells).curves())
+    fig = plot_curves(made(*cells).curves())
     fig.draw_without_rendering()
-    assert [axis.get_legend() for axis in fig.axes] == [None] * natures
+    assert [axis.get_legend() for axis in fig.axes] == [None] * 2
     assert [text.get_text() for text in fig.legends[0].get_texts()][:32] == names
     assert fig.legends[0].get_window_extent().width <= fig.bbox.width
     assert min(axis.get_window_extent().height / fig.dpi for axis in fig.axes) > 0.9
@@ -291,13 +275,13 @@ def test_any_text_may_be_a_label_and_stands_there_letter_by_letter(tmp_path):
         for who in UNRULY for nature in UNRULY[:2] for t in (1, 2, 4)
     ]  # fmt: skip
     drawn = made(*cells, title=r"From $5 to $\nothing")
-    fig = figure(drawn.curves(), title=drawn.title)
+    fig = plot_curves(drawn.curves(), title=drawn.title)
     for who, text in zip(UNRULY, fig.axes[0].get_legend().get_texts(), strict=True):
         said = text.get_text().removesuffix("  T^1.00").replace("\\$", "$").strip("\u200a")
         assert said.split() == who.split()
     save(fig, tmp_path / "x.svg")
     save(plot_exponents(drawn, ["ece", "x[$_y$]"], title=drawn.title), tmp_path / "y.svg")
-    save(figure([curve([0, 0, 0, 0], forecaster=UNRULY[0])]), tmp_path / "z.svg")
+    save(plot_curves([curve([0, 0, 0, 0], forecaster=UNRULY[0])]), tmp_path / "z.svg")
     written = (tmp_path / "y.svg").read_text()
     for text in UNRULY[1:3]:
         assert f">{text}</text>" in written  # as text, not as outlines
@@ -317,3 +301,107 @@ def test_totals_divided_by_a_power_of_t(study):
     assert drawn.axes[0].get_ylabel() == "total T·μ / $T^{0.667}$"
     with pytest.raises(InvalidParameter, match="power"):
         plot_curves(curves, power=np.nan)
+
+
+# ---------------------------------------------------------------- runs
+
+
+def test_every_run_is_drawn_and_the_mean(one, study):
+    for scale in ("log", "linear"):
+        table, totals = runs_table([one.curve("cdl")], scale=scale), one.curve("cdl").totals
+        shown = np.where((totals > 0) | (scale == "linear"), totals, np.nan)
+        runs = table[table["mark"] == "run"]
+        assert {*table["scale"]} == {scale}
+        assert np.array_equal(runs["total"].to_numpy().reshape(5, -1).T, shown, equal_nan=True)
+        axis = plot_runs([one.curve("cdl")], scale=scale).axes[0]
+        assert axis.get_xscale() == axis.get_yscale() == scale
+        thin = [artist for artist in axis.lines if artist.get_linewidth() == 0.6]
+        assert np.array_equal(np.array([a.get_ydata() for a in thin]).T, shown, equal_nan=True)
+    # Runs of different games are not joined by a line.
+    assert {*runs_table(study.curves(["ece"]))["mark"]} == {"point", "mean"}
+    points = [a for a in plot_runs(study.curves(["ece"])).axes[0].lines if a.get_marker() == "."]
+    assert [len(artist.get_xdata()) for artist in points] == [4 * 6] * 3
+
+
+@pytest.mark.parametrize(
+    ("totals", "scale", "left"),
+    [
+        ([[0, 1], [2, 3], [4, INF], [5, 6]], "log", 2), ([[0, 1], [2, 3], [4, 5], [5, 6]], "log", 1),
+        ([[-1, 1], [2, 3], [4, 5], [5, 6]], "linear", 0), ([[0, 0]] * 4, "linear", 0), ([[INF, 0]] * 4, "linear", 4),
+    ],
+)  # fmt: skip
+def test_totals_without_a_place_are_counted(totals, scale, left):
+    table = runs_table([curve(totals)])
+    assert {*table["scale"]} == {scale}
+    assert table["total"][table["mark"] != "mean"].isna().sum() == left
+    plot_runs([curve(totals), curve([[1, 1]] * 4, measure="cdl")]).draw_without_rendering()
+
+
+# ---------------------------------------------------------------- slopes
+
+
+def test_local_slopes_are_those_of_the_means(study, one):
+    for drawn in (study.curve("ece", "forecast hedging", "drift"), one.curve("ece")):
+        value, lower, upper = local_slopes(drawn)
+        t = drawn.rounds.astype(float)
+        assert value == pytest.approx(np.diff(np.log(drawn.mean)) / np.diff(np.log(t)))
+        assert ((lower <= value) & (value <= upper)).all()
+    curves = study.only(natures=["drift"]).curves(["ece"])
+    table = slopes_table(curves)
+    mine = table[table["forecaster"] == "forecast hedging"]
+    slopes, fitted = mine[mine["mark"] == "slope"], mine[mine["mark"] == "fitted"]
+    growth = curves[0].exponent()
+    assert growth.clear
+    assert fitted["T"].tolist() == [100, 2700]
+    for name, value in (("slope", growth.value), ("lower", growth.lower), ("upper", growth.upper)):
+        assert fitted[name].tolist() == [value] * 2
+    assert (slopes["left"].tolist(), slopes["right"].tolist()) == ([100, 300, 900], [300, 900, 2700])
+    assert [*table["label"][table["mark"] == "rate"].unique()] == [*map(str, best_known("ece"))]
+    cdl = slopes_table([study.curve("cdl", "forecast hedging", "drift")])
+    for rate in best_known("cdl"):
+        known = cdl[(cdl["mark"] == "rate") & (cdl["label"] == str(rate))]
+        inner = [rate.growth(a, b) for a, b in pairwise((100, 300, 900, 2700))]
+        assert known["slope"].tolist()[1:-1] == pytest.approx(inner)
+        assert known["T"].tolist() == pytest.approx([100, 100 * 3**0.5, 300 * 3**0.5, 900 * 3**0.5, 2700])
+    assert "rate" not in {*slopes_table(one.curves(["ece"]))["mark"]}  # rates are about games tuned to T
+
+
+def test_where_there_is_no_slope_or_no_interval():
+    assert np.isnan(local_slopes(curve([0, 1, INF, 4]))[0]).all()
+    value, lower, upper = local_slopes(curve([1, 2, 4, 8]))
+    assert value == pytest.approx([1, 1, 1])
+    assert np.isnan([lower, upper]).all()
+    same = curve([[1, 1], [2, 2], [4, 4], [8, 8]])
+    _, lower, upper = local_slopes(same)
+    assert upper - lower == pytest.approx(0, abs=1e-6)  # nothing is left to chance
+    assert np.isnan(local_slopes(replace(same, recorded=True))[1]).all()
+    with pytest.raises(InvalidParameter, match="no curve with two T or more"):
+        plot_slopes([curve([3], [100])])
+
+
+@pytest.mark.parametrize(("fresh", "runs"), [(True, 8), (False, 30)])
+def test_the_interval_of_a_slope_covers_what_it_says(fresh, runs, seed):
+    """At least 93 % of the 95 % intervals, for log-normal totals of a variation up to 1/2.
+
+    Say that each of 1000 intervals holds with 93 % or more. Then fewer than the 1e-6 quantile hold with probability
+    below 1e-6, by the binomial law. With half the width, the control, fewer do. Along one game the totals at the
+    two T are correlated.
+    """
+    rng = np.random.default_rng([seed, runs, fresh])
+    times, many, truth, hold, control = np.array([100, 300]), 1000, 0.6, 0, 0
+    for _ in range(many):
+        noise = rng.standard_normal((2, runs))
+        if not fresh:
+            noise[1] = 0.6 * noise[0] + 0.8 * noise[1]
+        totals = (times**truth)[:, None] * np.exp(np.sqrt(np.log(1.25)) * noise)
+        (value,), (lower,), (upper,) = local_slopes(curve(totals, times, fresh=fresh))
+        hold += lower <= truth <= upper
+        control += abs(value - truth) <= (upper - lower) / 4
+    assert hold >= binom.ppf(1e-6, many, 0.93) > control
+
+
+def test_slopes_share_limits_by_row():
+    steep = [cell("a", [t**2.0] * 2, "other", times=(t,)) for t in (100, 200, 400)]
+    flat = [cell("a", {"ece": [t**0.5] * 2, "cdl": [t**0.4] * 2}, times=(t,)) for t in (100, 200, 400)]
+    limits = [axis.get_ylim() for axis in plot_slopes(made(*flat, *steep).curves()).axes]
+    assert limits[0] == limits[1] != limits[2]

@@ -1,0 +1,311 @@
+"""Pictures of whole studies: exponents, regrets of tasks, and a parameter with several values, to the digit."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from scipy.stats import t as student
+
+import onlinecal as oc
+from onlinecal.core.columns import Column
+from onlinecal.core.errors import InvalidParameter, OnlinecalError
+from onlinecal.report.facets import stacked
+from onlinecal.report.pictures import draw
+from onlinecal.report.study_plot import (
+    KINDS,
+    draw_exponents,
+    draw_tasks,
+    exponents_table,
+    plot_exponents,
+    plot_tasks,
+    tasks_table,
+)
+from onlinecal.report.style import contrast, log_ticks, page
+from onlinecal.report.sweep_plot import sweep_table
+from onlinecal.study.curves import summary
+from tests.report import made
+
+F, N = oc.forecasters, oc.natures
+
+
+# ---------------------------------------------------------------- exponents
+
+
+def test_the_heat_map_shows_the_exponents():
+    study = oc.play([F.ForecastHedging(), F.Constant(1.0)], [N.Drift(), N.Bernoulli(1.0)], horizon=[100, 300, 900],
+                    runs=4, measures=["ece", "cdl"])  # fmt: skip
+    heat = exponents_table(study, ["ece"]).set_index(["forecaster", "nature"])
+    there, never = heat.loc["forecast hedging", "drift"], heat.loc[study.forecasters[1], study.natures[1]]
+    fit = study.exponent("ece", "forecast hedging", "drift")
+    assert (there["exponent"], there["half"]) == (fit.value, (fit.upper - fit.lower) / 2)
+    assert np.isnan(never["exponent"])  # always right
+    figure = plot_exponents(study, ["ece", "cdl"], title="A title")
+    texts = [t.get_text() for t in figure.axes[0].texts]
+    assert f"{fit.value:.2f} ± {there['half']:.2f}" in texts
+    assert "–" in texts
+    # At the width of a page every number is at least 6 points high and within its cell.
+    figure.draw_without_rendering()
+    cell = figure.axes[0].get_window_extent().width / 2
+    for text in figure.axes[0].texts:
+        assert text.get_fontsize() >= 6
+        assert text.get_window_extent().width < cell
+    # One measure may be named as a text.
+    assert exponents_table(study, "ece").equals(exponents_table(study, ["ece"]))
+    with pytest.raises(InvalidParameter, match="no measures"):
+        plot_exponents(study, [])
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_what_stands_in_a_cell_can_be_read(dark):
+    """With a contrast of at least 4.5, in every colour that a cell can have."""
+    values = np.linspace(-0.2, 1.2, 60).reshape(2, 30)
+    values[0, 3] = np.nan
+    names = [str(j) for j in range(30)]
+    with page(dark):
+        axis = Figure().subplots()
+        rows = stacked([
+            {"forecaster": who, "nature": np.array(names, dtype=object), "exponent": mine, "text": "x"}
+            for who, mine in zip("ab", values, strict=True)
+        ])  # fmt: skip
+        draw_exponents(axis, rows, ["a", "b"], names)
+    (image,) = axis.images
+    for text, value in zip(axis.texts, values.ravel(), strict=True):
+        shown = axis.get_facecolor() if np.isnan(value) else image.cmap(image.norm(value))
+        assert contrast(text.get_color(), shown[:3]) >= 4.5
+
+
+@pytest.mark.parametrize(
+    ("power", "remark", "mark"), [(1.0, "above O", "▲"), (0.6, "", ""), (0.2, "below Ω", "▽")]
+)
+def test_cells_beyond_the_known_rates_are_marked_where_no_outcome_is_late(power, remark, mark):
+    """Those of the ECE are T^0.54389 and T^(2/3)."""
+    times = 100 * 3 ** np.arange(6)
+    for open, said, marks in (((), remark, set(mark)), ((3,), "", set())):
+        totals = {t: t**power * np.linspace(1, 1.01, 8) for t in times}
+        one = made.study(*(made.cell("a", row, times=(t,), open=open) for t, row in totals.items()))
+        assert one.curve("ece").against_rates() == said
+        (text,) = exponents_table(one, ["ece"])["text"]
+        assert {sign for sign in "▲▽" if sign in text} == marks
+
+
+# ---------------------------------------------------------------- regrets of tasks
+
+
+@pytest.fixture(scope="module")
+def played():
+    return oc.play(
+        [F.ForecastHedging(), F.EmpiricalMean()], [N.Drift(), N.Bernoulli(0.4)], horizon=[100, 300], runs=5,
+        measures=["cdl"], tasks=["umbrella", {"name": "umbrella", "response": "rounded"}],
+    )  # fmt: skip
+
+
+def test_regrets_of_tasks_are_the_means_at_the_largest_horizon(played):
+    table = tasks_table(played)
+    assert len(table[table["mark"] == "regret"]) == 2 * len(KINDS) * 2 * 2
+    assert {*table["horizon"]} == {300}
+    for row in table.itertuples():
+        bound = played.curve("cdl", row.forecaster, row.nature).totals[-1]
+        totals = played.curve(f"{row.kind}[{row.task}]", row.forecaster, row.nature).totals[-1]
+        if row.mark == "regret":
+            assert (row.total, row.half) == summary(totals)
+            # A swap regret is never negative: nor is its interval.
+            least = -np.inf if row.kind == "external_regret" else 0.0
+            assert (row.left, row.right) == (max(row.total - row.half, least), row.total + row.half)
+        else:
+            assert (row.kind, row.total) == ("swap_regret", bound.mean())
+            assert row.task != "umbrella" or (totals <= bound + 1e-9).all()
+    fig = plot_tasks(played)
+    fig.draw_without_rendering()
+    assert len(fig.axes) == 2 * len(KINDS)
+    with pytest.raises(InvalidParameter, match="no task was played"):
+        plot_tasks(made.study({("a", "drift"): [1.0]}))
+    lines = table[table["mark"] == "regret"].drop_duplicates(["forecaster", "task"])["line"]
+    assert lines.tolist() == pytest.approx([-0.175, 0.825, 0.175, 1.175])
+
+
+def test_intervals_of_regrets_are_those_of_student():
+    """Of made totals, against SciPy's interval for a mean. A single run has no interval."""
+    totals = np.array([3.0, 5.0, 4.0, 9.0, 2.0])
+    columns = [Column("decision_task", kind, task="umbrella") for kind in KINDS]
+    table = tasks_table(made.study(made.cell("a", {c: k * totals for k, c in enumerate(columns, 1)})))
+    assert list(table["kind"]) == list(KINDS)
+    for k, row in enumerate(table.itertuples(), 1):
+        low, high = student.interval(0.95, 4, loc=k * totals.mean(), scale=k * totals.std(ddof=1) / 5**0.5)
+        low = low if row.kind == "external_regret" else max(low, 0.0)
+        assert (row.left, row.right, row.total) == pytest.approx((low, high, 4.6 * k))
+    # Where all is exactly 0 the axis is no scatter of roundings.
+    zero = made.study(made.cell("a", {column: [0.0, 0.0] for column in columns}))
+    assert [axis.get_xlim() for axis in plot_tasks(zero).axes] == [(-1.0, 1.0)] * 3
+    single = tasks_table(made.study(made.cell("a", {column: [3.0] for column in columns})))
+    assert {*single["left"], *single["right"]} == {3.0}
+
+
+def overlapping(axis):
+    """Neighbouring labels of a horizontal axis that are drawn over each other."""
+    axis.figure.canvas.draw()
+    labels = [*axis.xaxis.get_ticklabels(), *axis.xaxis.get_ticklabels(minor=True)]
+    boxes = sorted(
+        (one.get_window_extent().intervalx for one in labels if one.get_text()), key=lambda x: x[0]
+    )
+    return [one for one, other in pairwise(boxes) if one[1] >= other[0]]
+
+
+@pytest.mark.parametrize("least", [0.7, -8000.0])
+def test_points_of_far_apart_regrets_are_within_their_axes_and_labels_apart(least):
+    mean = np.array([least, 1.0, 180.0, 16384.0])
+    rows = stacked([{"mark": "regret", "forecaster": ["one", "other"] * 2, "place": [0, 1] * 2, "total": mean,
+                     "left": mean, "right": mean, "line": [-0.2, 0.2, 0.8, 1.2]}])  # fmt: skip
+    axis = Figure(figsize=(2.4, 2.0), layout="constrained").subplots()
+    draw_tasks(axis, rows, ["a", "b"])
+    inside = axis.transData.inverted()
+    low, high = (inside.transform(axis.transAxes.transform((x, 0)))[0] for x in (0.02, 0.98))
+    assert low < mean.min() < mean.max() < high
+    if least > 0:
+        assert axis.get_xlim()[0] > -1.0
+    assert overlapping(axis) == []
+
+
+@pytest.mark.parametrize("most", [40.0, 3e4])
+def test_labels_of_a_narrow_logarithmic_axis_are_apart(most):
+    axis = Figure(figsize=(2.6, 2.4), layout="constrained").subplots()
+    axis.set_xscale("log")
+    axis.set_xlim(10.4, most)
+    log_ticks(axis.xaxis, ratio=most / 10.4)
+    assert overlapping(axis) == []
+    assert any(one.get_text() for one in axis.xaxis.get_ticklabels())
+
+
+# ---------------------------------------------------------------- a parameter with several values
+
+BETAS = (20.0, 0.5, 1.0)
+
+
+@pytest.fixture(scope="module")
+def study():
+    """Temperatures out of order, one forecaster without, two natures, two horizons."""
+    return oc.play(
+        [*(F.Tempered(beta) for beta in BETAS), F.Truthful()], [N.UniformTruth(), N.UniformTruth(low=0.5)],
+        horizon=[50, 100], runs=5, measures=["smooth_ce", "ece"],
+    )  # fmt: skip
+
+
+def values(study, beta, nature, horizon):
+    (cell,) = (
+        c for c in study.cells
+        if c.horizon == horizon and c.nature == nature and c.origin.game["forecaster"]["parameters"].get("beta") == beta
+    )  # fmt: skip
+    return cell.totals["smooth_ce"][-1] / horizon
+
+
+def lines(*given):
+    """Panel → measure → the rows of its line."""
+    study, measures, against, *bars = given
+    table = sweep_table(study, measures, against, **({"bars": bars[0]} if bars else {}))
+    return [dict([*rows.groupby("measure", sort=False)]) for _, rows in table.groupby("panel")]
+
+
+def first(*given):
+    """The first line of the first panel."""
+    return next(iter(lines(*given)[0].values()))
+
+
+def shown(line, i):
+    """The ends and the middle of a bar."""
+    return line[["lower", "value", "upper"]].iloc[i].tolist()
+
+
+def test_one_panel_for_all_that_is_the_same_but_for_the_parameter(study):
+    table = sweep_table(study, ["smooth_ce", "ece"], "beta")
+    left = table.attrs["without"]
+    panels = [(n, t) for n in study.natures for t in (50, 100)]
+    assert list(dict.fromkeys(table["heading"])) == [f"tempered against {n}, T = {t}" for n, t in panels]
+    assert left == ["truthful"]
+    for found, (nature, t) in zip(lines(study, ["smooth_ce", "ece"], "beta"), panels, strict=True):
+        assert list(found) == ["smooth_ce", "ece"]
+        line = found["smooth_ce"]
+        assert (line["at"].tolist(), line["runs"].tolist()) == (sorted(BETAS), [5, 5, 5])
+        for i, beta in enumerate(sorted(BETAS)):
+            runs = values(study, beta, nature, t)
+            mean, spread = runs.mean(), runs.std(ddof=1)
+            assert shown(line, i) == pytest.approx((mean - spread, mean, mean + spread), rel=1e-9)
+
+
+def test_bars_are_what_they_are_said_to_be(study):
+    runs = values(study, 1.0, study.natures[0], 50)
+    line = first(study, ["smooth_ce"], "beta", "quartiles")
+    assert shown(line, 1) == pytest.approx(np.percentile(runs, [25, 50, 75]))
+    line = first(study, ["smooth_ce"], "beta", "interval")
+    half = 2.7764451051977987 * runs.std(ddof=1) / np.sqrt(5)  # Student's t, 4 degrees of freedom, 97.5 %
+    assert shown(line, 1)[2] - shown(line, 1)[1] == pytest.approx(half, rel=1e-9)
+
+
+def test_a_parameter_of_natures_and_of_players_under_others():
+    played = oc.play(
+        [F.Delayed(F.Constant(p=p), slots=4) for p in (0.3, 0.6)], [N.Bernoulli(q) for q in (0.2, 0.7)], horizon=40,
+        runs=1, measures=["ece"],
+    )  # fmt: skip
+    for name, at in (("q", [0.2, 0.7]), ("of.p", [0.3, 0.6])):
+        found = lines(played, ["ece"], name)
+        assert [each["ece"]["at"].tolist() for each in found] == [at] * 2
+        # One run has no spread: a point without a bar.
+        assert np.isnan(found[0]["ece"]["upper"]).all()
+    assert all("bernoulli, T = 40" in heading for heading in sweep_table(played, ["ece"], "q")["heading"])
+    both = oc.play([F.Constant(0.2), F.Shifted(by=0.1), F.Shifted(by=0.2)], N.UniformTruth(), horizon=20, runs=2,
+                   measures=["ece"])  # fmt: skip
+    assert sweep_table(both, ["ece"], "by").attrs["without"] == [both.forecasters[0]]
+
+
+def test_against_the_number_of_rounds(study):
+    found = lines(study, ["ece"], "T", "quartiles")
+    assert len(found) == 8
+    line = found[0]["ece"]
+    curve = study.curve("ece", study.forecasters[0], study.natures[0])
+    assert line["at"].tolist() == [50, 100]
+    assert line["value"].tolist() == pytest.approx(np.median(curve.totals / curve.rounds[:, None], axis=1))
+
+
+def test_what_is_drawn_is_what_the_frames_say(study):
+    figure, left = draw(study, "sweep", measure=("smooth_ce", "ece"), against="beta")
+    axes = figure.axes
+    assert (len(axes), left) == (4, "")
+    line, drawn = first(study, ["smooth_ce", "ece"], "beta"), axes[0].lines[0]
+    assert drawn.get_ydata() == pytest.approx(line["value"].to_numpy())
+    assert drawn.get_xdata() == pytest.approx(line["at"].to_numpy(), rel=0.05)  # set apart, and said so
+    assert (axes[0].lines[1].get_xdata() > drawn.get_xdata()).all()
+    assert axes[0].get_xscale() == "log"
+    bars = [bar[:, 1].tolist() for bar in axes[0].collections[0].get_segments()]
+    assert bars == [
+        pytest.approx([low, high]) for low, high in zip(line["lower"], line["upper"], strict=True)
+    ]
+    said = " ".join(figure.legends[0].get_title().get_text().split())
+    assert said.endswith("mean ± standard deviation · without beta: truthful")
+    single, _ = draw(study, "sweep", measure=("ece",), against="beta")
+    assert single.axes[0].lines[0].get_xdata() == pytest.approx(sorted(BETAS))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ((["ece"], "bta"), "unknown parameter 'bta'; did you mean 'beta'"),
+        ((["eec"], "beta"), "unknown measure 'eec'"),
+        (([], "beta"), "no measures"),
+        ((["ece"], "beta", "all"), "bars = 'all'; expected one of 'deviation', 'quartiles', 'interval'"),
+        ((["ece"], "beta"), "4 panels against beta; expected at most 3, chosen by --forecaster"),
+    ],
+)
+def test_what_is_refused(given, said, study, monkeypatch):
+    monkeypatch.setattr("onlinecal.report.sweep_plot.MOST", 3)
+    with pytest.raises(OnlinecalError, match=said):
+        sweep_table(study, *given[:2], **({"bars": given[2]} if len(given) > 2 else {}))
+
+
+def test_infinite_values_have_no_point_and_it_is_said():
+    certain = oc.play(
+        [F.Constant(p) for p in (0.0, 0.3)], N.Bernoulli(0.5), horizon=[50], runs=3, measures=["log_loss"]
+    )
+    for bars in ("deviation", "quartiles", "interval"):
+        line = first(certain, ["log_loss"], "p", bars)
+        assert shown(line, 0)[1] == np.inf
+        assert np.isfinite(shown(line, 1)).all()
+    assert oc.plots.sweep(certain, ["log_loss"], "p").axes[0].lines[0].get_xdata() == pytest.approx([0.3])
