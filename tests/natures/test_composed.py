@@ -48,7 +48,7 @@ def test_recorded_streams_in_compositions(tmp_path):
 
 
 def test_files_and_mistakes_of_parts_are_found(tmp_path):
-    """That parts are tables is in tests/whole/test_face.py."""
+    """That parts are tables is in tests/whole/test_players.py."""
     file, switch = recording(tmp_path), {"name": "switch", "then": "drift", "first": {"name": "replay"}}
     switch["first"]["file"] = file.name
     (entry,) = lineup("nature", [switch], tmp_path)
