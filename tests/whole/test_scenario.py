@@ -73,19 +73,15 @@ def test_a_file_is_sought_beside_the_scenario(tmp_path, monkeypatch):
     assert loaded(tmp_path, text).cells[0].nature.strategy.length == 30
 
 
-@pytest.mark.parametrize(
-    ("said", "labels"),
-    [
-        ('"all hedging"', ["forecast hedging", "almost one step ahead", "cdl minimiser", "soft hedging"]),
-        (
-            '["constant", "all internal regret"]',
-            ["constant", "foster vohra", "blum mansour", "blum mansour log"],
-        ),
-    ],
-)
-def test_all_of_a_family(tmp_path, said, labels):
-    plan = loaded(tmp_path, BARE.replace('["constant"]', said))
-    assert sorted(cell.forecaster.label.lower() for cell in plan.cells) == sorted(labels)
+def test_all_of_a_family(tmp_path):
+    internal = ["foster vohra", "blum mansour", "blum mansour log"]
+    hedging = ["forecast hedging", "almost one step ahead", "cdl minimiser", "soft hedging"]
+    for said, labels in (
+        ('"all hedging"', hedging),
+        ('["constant", "all internal regret"]', ["constant", *internal]),
+    ):
+        plan = loaded(tmp_path, BARE.replace('["constant"]', said))
+        assert sorted(cell.forecaster.label.lower() for cell in plan.cells) == sorted(labels)
 
 
 def test_all_are_those_that_need_no_parameter(tmp_path):
@@ -111,20 +107,14 @@ def test_ours_are_good(file):
         ("seed = 3", "sed = 3", "unknown key 'sed'; did you mean 'seed'"),
         ("seed = 3", "history = 10", "the key 'history' is gone; .* use `rounded`, or a forecaster with a grid"),
         ("runs = 2", "runs = 0", "runs = 0: expected at least 1"),
-        ("[10, 20]", "[10, 0]", "horizons.1 = 0"),
-        ("[10, 20]", "[1e1, 20]", "horizons.0 = 10.0: expected an integer; write 10$"),
         ("horizons = [10, 20]", "horizon = 1e3", "horizon = 1000.0: expected an integer; write 1000$"),
-        ('"ece", {', "3, {", "measures.0 = 3: expected a name, or a table with a name$"),
-        ("[10, 20]", "[]", "no horizons"),
         ("[10, 20]", "{from = 100, to = 10, count = 3}", "horizons = .*: expected from < to$"),
         ("horizons = [10, 20]", "horizon = 1000000000000", "horizon = 1000000000000: expected at most 1000000000"),
         ("horizons = [10, 20]", "horizon = 10\nhorizons = [10]", "or horizons"),
         ("[10, 20]", "{from = 1, to = 9, count = 3, step = 1}", "horizons = .*: a range has no 'step'"),
-        ("[10, 20]", "{form = 1, to = 9, count = 3}", "a range has no 'form'; did you mean 'from'"),
         ('"ece"', '"eec"', "unknown measure 'eec'; did you mean 'ece'"),
         ("bins = 5", "bin = 5", "no option 'bin'; did you mean 'bins'"),
         ('"forecast_hedging"', '"forecast_hedgin"', "forecaster 'forecast_hedgin'; did you mean 'forecast_hedging'"),
-        ('m = "T^(1/2)"', "n = 3", "forecaster 'forecast_hedging' has no parameter 'n'"),
         ('m = "T^(1/2)"', "m = \"__import__('os')\"", "is not understood"),
         ('m = "T^(1/2)"', 'm = "T - 15"', "some.toml: forecaster 'forecast_hedging' at T = 10: m = 'T - 15' is a grid"),
         ("q = 0.25", "q = 1.25", r"q = 1.25; expected a number in \[0, 1\]"),
@@ -135,9 +125,7 @@ def test_ours_are_good(file):
         ('name = "bernoulli"\nq = 0.25', 'name = "replay"\nfile = "/dev/zero"', "/dev/zero is not a file; expected a"),
         ('label = "mine"', 'label = "a\\nb"', "expected text in one line"),
         ("runs = 2", 'runs = 2\ntitle = "A\\u001b[31m"', r"title = 'A\\x1b\[31m': expected text in one line"),
-        ('label = "mine"', "label = 3", "label = 3; expected text"),
         ('label = "mine"', "longest = 5", "up to T = 5, but the shortest horizon is 10"),
-        ('name = "bernoulli"\nq = 0.25', 'name = "replay"\nfile = "none.csv"', "no such file"),
         ('name = "test"', 'name = "../test"', "name = '../test': expected letters, digits"),
         ("runs = 2", "runs = = 2", "not valid TOML"),
     ],

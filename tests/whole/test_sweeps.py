@@ -3,7 +3,6 @@
 import inspect
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import onlinecal as oc
-from onlinecal import naming, sweeping
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, ScenarioError
 from onlinecal.core.validation import is_number
 from onlinecal.decisions.responses import RESPONSES
@@ -128,11 +126,8 @@ def test_sweep_in_python():
     [
         ('[{name = "constant", p = {each = []}}]', "forecaster 'constant': p is an empty list; expected at least one"),
         ('[{name = "constant", p = {each = [0.5, 1.5]}}]', r"forecaster 'constant, p = 1\.5': p = 1\.5; expected a "),
-        ('[{name = "constant", q = {each = [0.5, 1.5]}}]', "has no parameter 'q'"),
-        ('[{name = "constant", p = {from = 0, to = 1}}]', "forecaster 'constant': p = .*: a range needs .steps."),
         ('[{name = "forecast_hedging", m = {each = [3, "T - 40"]}}]', "'forecast_hedging' at T = 30: m = 'T - 40'"),
         ('[{name = "constant", p = {each = [0.5, 0.2]}}, {name = "constant", p = {each = [0.2]}}]', "two forecasters"),
-        ('[{name = ["constant"]}]', "a forecaster has no name"),
         ('[{name = "rounded", m = 3, of = {name = "constnt", p = {each = [0.1]}}}]', "did you mean 'constant'"),
     ],
 )  # fmt: skip
@@ -157,9 +152,6 @@ def test_every_strategy_is_started_once(tmp_path, monkeypatch):
     planned = cells(tmp_path, *tables)
     assert (len(planned), planned.work, planned[9_999].forecaster.strategy.m) == (10**4, 10**4 * 30 * 2, 100)
     assert count[0] == 200
-    monkeypatch.setattr(plans, "MOST", 9_999)
-    with pytest.raises(ScenarioError, match="the study has up to 10,000 cells; expected at most 9,999"):
-        cells(tmp_path, *tables)
 
 
 def test_a_dry_run_plays_nothing(tmp_path):
@@ -221,35 +213,6 @@ def test_a_bare_list_is_refused_where_one_value_is_expected(tmp_path, role, tabl
         loaded(tmp_path, f"{HEAD}{rest}\n" + "\n".join(f"{key} = {value}" for key, value in asked.items()))
 
 
-def test_lists_in_python():
-    with pytest.raises(InvalidParameter, match=r"p = \(0\.2, 0\.5\); .*for several write \{each = \[…\]\}"):
-        oc.play({"name": "constant", "p": [0.2, 0.5]}, "drift", horizon=5)
-    with pytest.raises(InvalidParameter, match=r"m = \(2, 4\); .*for several write \{each = \[…\]\}"):
-        oc.sweep(F.ForecastHedging, m=[2, 4])
-    # A refusal of something else speaks of no list.
-    parts = {"name": "streams", "parts": ["drift", "greedy"], "order": "sorted"}
-    with pytest.raises(InvalidParameter, match="order = 'sorted'; expected one of") as refused:
-        oc.play("constant", parts, horizon=5)
-    assert "several" not in str(refused.value)
-
-
-def test_names_are_found_once(monkeypatch):
-    """That of each table, the inner one first; and parts are made once for all combinations of the others."""
-    asked = []
-    monkeypatch.setattr(
-        sweeping, "class_of", lambda *given: asked.append(given[1]) or naming.class_of(*given)
-    )
-    table = {
-        "name": "delayed",
-        "slots": {"each": [2, 3, 4]},
-        "of": {"name": "constant", "p": {"each": [0.2, 0.4]}},
-    }
-    entries = sweeping.lineup("forecaster", [table], Path())
-    assert asked == ["delayed", "constant"]
-    assert len(entries) == 6
-    assert len({id(entry.strategy.of) for entry in entries}) == 2
-
-
 # ---------------------------------------------------------------- combinations and their labels
 
 
@@ -282,21 +245,11 @@ FILES = {"each": [f"/a/very/long/way/to/the/folder/{name}.csv" for name in ("rai
     ],
 )  # fmt: skip
 def test_every_combination_has_a_label_in_order(table, expected):
-    assert [entry.label for entry in swept(**table)] == expected
+    entries = swept(**table)
+    assert [entry.label for entry in entries] == expected
     assert max(map(len, expected)) <= WIDTH
-
-
-@pytest.mark.parametrize(
-    ("table", "key", "expected"),
-    [
-        ({"m": {"each": ["T^(1/3)", 20]}, "q": 0.5}, "m", ["T^(1/3)", 20]), ({"m": {"each": [3]}}, "m", [3]),
-        ({"m": {"each": [1, 2]}, "weights": [1, 2]}, "m", [1, 2]), ({"weights": EACH}, "weights", EACH["each"]),
-        ({"m": {"each": [{"from": 1, "to": 3, "steps": 3}, 9]}}, "m", [1, 2, 3, 9]),
-        ({"of": INNER}, "of", [{"name": "b", "m": 1}, {"name": "b", "m": 2}]),
-    ],
-)  # fmt: skip
-def test_tables_have_single_values(table, key, expected):
-    assert [e.strategy for e in swept(**table)] == [{"name": "a", **table, key: value} for value in expected]
+    if "m" in table and "each" in table["m"]:  # tables have single values
+        assert {entry.strategy["m"] for entry in entries} == {*table["m"]["each"]}
 
 
 MANY = {"each": range(1000)}
@@ -310,22 +263,14 @@ MANY = {"each": range(1000)}
         ({"m": {"each": [1, 2, 1]}}, "m = 1 is given twice"),
         ({"q": {"each": [1, 1.0]}}, "q = 1 is given twice"),
         ({"m": {"each": 3}}, "expected each = a list of values"),
-        ({"m": {"each": "ab"}}, "expected each = a list of values"),
         ({"q": MANY, "m": {"each": range(2000)}, "of": MANY}, r"'a': 2e\+09 combinations"),
-        ({"parts": [{"name": "b", "m": MANY}] * 3}, r"1e\+09 combinations"),
-        ({"q": {"from": 1, "to": 2}}, "a range needs 'steps'"),
-        ({"q": {"from": 1, "steps": 2}}, "a range needs 'to'"),
         ({"q": {"from": 1, "to": 2, "step": 1}}, "a range has no 'step'; did you mean 'steps'"),
         ({"q": {"from": 2, "to": 1, "steps": 2}}, "expected from < to"),
-        ({"q": {"from": 1, "to": 1, "steps": 2}}, "expected from < to"),
         ({"q": {"from": 1, "to": 2, "steps": 1}}, "steps = 1; expected an integer from 2"),
-        ({"q": {"from": 1, "to": 2, "steps": 2.5}}, "steps = 2.5"),
         ({"q": {"from": 1, "to": 2, "steps": 10**7}}, "steps = 10000000; expected an integer from 2 to 10"),
         ({"q": {"from": 0, "to": 1, "steps": 3, "spacing": "log"}}, "from > 0"),
         ({"q": {"from": 1, "to": 2, "steps": 3, "spacing": "lin"}}, "expected one of 'linear', 'log'"),
-        ({"q": {"from": "1", "to": 2, "steps": 3}}, "from = '1'; expected a finite number"),
         ({"q": {"from": 1, "to": float("inf"), "steps": 3}}, "to = inf; expected a finite number"),
-        ({"q": {"from": True, "to": 2, "steps": 3}}, "from = True"),
     ],
 )
 def test_refused(table, said):
