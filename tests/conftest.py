@@ -34,8 +34,8 @@ COMPILED = {
     "logs": {"test_thresholds.py"},
     "games": {"test_players.py", "test_solve.py"},
     "measures": {
-        "test_binned.py", "test_catalogue.py", "test_decision.py", "test_distance.py", "test_distance_metric.py",
-        "test_many.py", "test_sampling.py", "test_witnesses.py",
+        "test_binned.py", "test_catalogue.py", "test_decision.py", "test_distances.py", "test_many.py",
+        "test_oracles.py", "test_sampling.py", "test_witnesses.py",
     },
     "monitoring": {"test_bets.py"},
 }  # fmt: skip

@@ -18,41 +18,14 @@ from onlinecal.measures import (
     cutoff,
     cutoff_ce,
     ece,
-    interval_ce,
     low_degree_ce,
-    soft_binned_ece,
     step_ce,
     weighted_ce,
 )
 from onlinecal.measures.binned_orders import swept
-from tests.strategies import ANY, gammas
+from tests.strategies import gammas
 
 G = oc.JointDistribution
-orders = st.sampled_from([1, 1.0, 1.5, 2, 3.0, 10, 1000.0, math.inf])
-
-
-def norm(weights, errors, order):
-    top = max(errors) or 1.0
-    if order == math.inf:
-        return max(errors)
-    return top * sum(w * (e / top) ** order for w, e in zip(weights, errors, strict=True)) ** (1 / order)
-
-
-@given(gammas(), orders)
-def test_ece_is_a_norm_of_the_errors(gamma, order):
-    errors = np.abs(gamma.means - gamma.predictions).tolist()
-    expected = norm(gamma.mass.tolist(), errors, order)
-    assert ece(gamma, order=order) == pytest.approx(expected, rel=1e-12, abs=1e-15)
-    values = [ece(gamma, order=p) for p in (1, 2, 5, math.inf)]
-    assert all(a <= b + 1e-12 for a, b in pairwise(values))
-
-
-@given(gammas(), st.integers(1, 30), st.sampled_from(["width", "quantile"]))
-def test_between_bias_and_ece_and_certified_with_width(gamma, bins, strategy):
-    value = binned_ece(gamma, bins=bins, strategy=strategy)
-    assert abs(gamma.residuals.sum()) <= value + 1e-12
-    assert value <= ece(gamma) + 1e-12
-    assert interval_ce(gamma) <= binned_ece_width(gamma, bins=bins, strategy=strategy) + 1e-12
 
 
 def together(a, b, m):
@@ -76,14 +49,6 @@ def test_a_grid_value_is_in_the_bin_of_its_fraction(value, m):
         assert not together(np.nextafter(low, 0), v, m)
     if v < high < 1:
         assert not together(v, high, m)
-
-
-def test_exactly_m_bins_and_the_two_point_example():
-    gamma = G.from_samples([0.5 - 1e-6, 0.5 + 1e-6], [0, 1])
-    for m in (2, 3, 10, 11, 15, 16):
-        assert binned_ece(gamma, bins=m) == pytest.approx(0.0 if m % 2 else ece(gamma), abs=1e-15)
-    for strategy in ("width", "quantile"):  # many more bins than levels
-        assert binned_ece(gamma, bins=10**7, strategy=strategy) == pytest.approx(ece(gamma), abs=1e-15)
 
 
 def of_equal_mass(p, m):
@@ -178,56 +143,6 @@ def test_a_sweep_is_that_of_the_definition(digits, seed):
         for order in (1, 2):
             value = binned_ce(gamma, order=order, strategy="sweep")
             assert value == pytest.approx(by_definition(p, y, number, order), abs=1e-12)
-
-
-def test_a_sweep_stops_at_the_first_fall_and_not_at_ties():
-    # Two bins fall, three do not: 1 bin.
-    assert swept(G.from_samples([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0, 1, 1, 0, 1, 0]), 1000) == 1
-    # Equal means are no fall, also where sums of weights are rounded.
-    p = np.repeat(np.arange(1, 10) / 10, 2)
-    for w in (1.0, 0.1, 1e-9, 3e15):
-        assert swept(G.from_samples(p, np.tile([0, 1], 9), weights=np.full(18, w)), 50) == 50
-    # Perfectly told apart: as many bins as are tried, of whatever n.
-    p = np.linspace(0.0, 1.0, 100_000)
-    assert swept(G.from_samples(p, p > 0.5), 1000) == 1000
-    # Their number is that of the sample, so that there is no interval.
-    gamma = G.from_samples(np.repeat([0.2, 0.8], 100), np.tile([0, 1, 1, 1], 50))
-    sweep = {"name": "binned_ce", "strategy": "sweep"}
-    row = oc.evaluate(gamma, measures=[sweep], bootstrap=20, reference=20).rows[0]
-    assert row.interval is None
-    assert "the number of bins of a sweep is that of the sample" in row.interval_by
-
-
-@given(gamma=ANY, m=st.integers(1, 20), temperature=st.floats(1e-3, 10.0), order=orders)
-def test_soft_bins_by_definition(gamma, m, temperature, order):
-    v, middles = gamma.predictions, (np.arange(m) + 0.5) / m
-    near = np.exp(-((v[:, None] - middles) ** 2) / temperature)
-    if near.sum(axis=1).min() < 1e-200:
-        return
-    shares = near / near.sum(axis=1, keepdims=True)
-    mass, residual = gamma.mass @ shares, gamma.residuals @ shares
-    held = mass > 1e-290
-    expected = norm(mass[held].tolist(), np.abs(residual[held] / mass[held]).tolist(), order)
-    value = soft_binned_ece(gamma, bins=m, temperature=temperature, order=order)
-    assert value == pytest.approx(expected, abs=1e-9)
-    if order == 1.0:
-        assert value <= ece(gamma) + 1e-12
-
-
-@given(gamma=ANY, m=st.integers(1, 20))
-def test_soft_bins_become_hard_ones(gamma, m):
-    """But for predictions on an edge, which are in both bins."""
-    v = gamma.predictions
-    if np.abs(m * v - np.rint(m * v)).min() > 1e-3 or m == 1:
-        for temperature in (1e-9, 1e-300):
-            value = soft_binned_ece(gamma, bins=m, temperature=temperature)
-            assert value == pytest.approx(binned_ce(gamma, bins=m), abs=1e-9)
-    one = soft_binned_ece(gamma, bins=m, temperature=1e300)
-    assert one == pytest.approx(abs(gamma.residuals.sum()), abs=1e-9)
-    # Bin 1 has 3/4 of the mass and half of the error, which is 0.1, bin 2 the rest.
-    both = G.from_levels([0.25, 0.5], [1, 1], [0.25, 0.7])
-    assert soft_binned_ece(both, bins=2, temperature=1e-300, order=math.inf) == pytest.approx(0.2)
-    assert soft_binned_ece(both, bins=2, temperature=1e-300, order=1) == pytest.approx(0.1)
 
 
 @given(gammas(), st.integers(0, 6))

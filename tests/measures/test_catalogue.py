@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import MEASURES, Bracket, ece
 from onlinecal.measures.base import ends
@@ -164,53 +163,6 @@ def test_many_levels_have_a_bracket(record, options, gamma, most):
     assert ends(bound)[1] >= low - 1e-9
 
 
-N = 1e-3
-ENDS = levels([0.0, 1 - N], [1, 1], [1, 0]), levels([N / 10, 1 - N], [1, 1], [1, 0]), N / 20
-GRID = levels([1 / 64, 2 / 64], [1, 9], [1, 0]), levels([1 / 64 + N, 2 / 64], [1, 9], [1, 0]), N / 10
-MEET = levels([0.5 - N, 0.5 + N], [1, 1], [1, 0]), levels([0.5], [1], [0.5]), N
-CROSS = levels([0.5 - N, 0.5 + N], [1, 1], [0, 1]), levels([0.5], [1], [0.5]), N
-#: options, (Γ before and after, their distance), and the share of the modulus by which the value at least differs
-TIGHT = {
-    "smooth_ce": ({}, ENDS, 0.99),
-    "earthmover_distance": ({}, ENDS, 0.49),
-    # Subsets with the first round alone, or with both, are a quarter each. The first move half as much as the second.
-    "subsampled_smooth_ce": ({}, ENDS, 0.74),
-    "distance_lower": ({}, (levels([0.3], [1], [0.5]), levels([0.2], [1], [0.5]), 0.1), 0.999),
-    "brier": ({}, (levels([0.0], [1], [1]), levels([N], [1], [1]), N), 0.99),
-    "atb": ({}, (levels([0.0], [1], [1]), levels([N], [1], [1]), N), 0.49),
-    "weighted_ce": ({}, (levels([0.3], [1], [1]), levels([0.2], [1], [1]), 0.1), 0.999),
-    "low_degree_ce": (
-        {"degree": 1}, (levels([0.0, 1.0], [1, 1], [1, 0]), levels([0.0, 1 - N], [1, 1], [1, 0]), N / 2), 0.99
-    ),
-    # A heavy level with a small residual against a light one with a large.
-    "random_interval_ce": (
-        {"epsilon": 0.01},
-        (levels([0.0, 0.002], [1, 500], [1, 0]), levels([0.001, 0.002], [1, 500], [1, 0]), 0.001 / 501), 0.9,
-    ),
-    "scdl_binned": ({"m": 64}, GRID, 0.97),
-    "soft_binned_loss": ({"m": 64, "threshold": 2}, GRID, 0.97),
-    # Residuals of one sign in each of two bins, and a light level that moves from one to the other.
-    "soft_binned_ece": (
-        {"bins": 2, "temperature": 0.3, "order": 1.0},
-        (levels([0.25, 0.94], [3, 1], [1, 0]), levels([0.25, 0.94 + N], [3, 1], [1, 0]), N / 4), 0.35,
-    ),
-    # The rest are of the order √δ: of two outcomes on either side of 1/2, and of both at 1/2.
-    "surrogate_interval_ce": ({}, MEET, 0.4),
-    "kernel_ce": ({}, MEET, 0.3),
-    "smooth_ece": ({}, MEET, 0.6),
-    "scdl": ({}, CROSS, 0.2),
-    "smooth_ece_at": ({"sigma": 0.1}, MEET, 0.4),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", TIGHT)
-def test_the_modulus_is_needed(name):
-    """A smaller one would not hold: the share is how much of it these examples need."""
-    options, (before, after, moved), share = TIGHT[name]
-    modulus = MODULI[name](moved, **options)
-    assert share * modulus < apart(name, options, before, after) <= modulus + 1e-12
-
-
 def halves(apart, left, right):
     """Two outcomes, of `left` just below 1/2 and of `right` just above; at one point where nothing is between them."""
     if apart == 0.0:
@@ -258,20 +210,11 @@ JUMPS = {
 
 
 def test_every_measure_has_a_modulus_or_jumps():
-    assert set(TIGHT) == set(MODULI)
-    assert set(JUMPS) == set(MEASURES) - set(TIGHT)
+    assert set(JUMPS) == set(MEASURES) - set(MODULI)
     # Continuous are those with a modulus, and means that are infinite at the ends; with a given ω, if that is.
     continuous = {name for name, record in MEASURES.items() if record.continuous not in ("no", "as ω")}
-    assert continuous == set(TIGHT) - {"weighted_ce"} | {"log_loss", "nce"}
+    assert continuous == set(MODULI) - {"weighted_ce"} | {"log_loss", "nce"}
     for name, (options, pair, gap) in JUMPS.items():
         for near in (1e-2, 1e-4, 1e-6, 1e-8):
             one, other = (ends(MEASURES[name].function(gamma, **options)) for gamma in pair(near))
             assert max(one[0] - other[1], other[0] - one[1]) > gap * (1 - 4 * near) - 2 * near, name
-
-
-@pytest.mark.parametrize(
-    ("name", "options"), [("interval_ce", {"max_levels": 0}), ("low_degree_ce", {"degre": 3})]
-)
-def test_options_out_of_range_or_unknown_are_refused(name, options):
-    with pytest.raises(InvalidParameter, match=next(iter(options))):
-        MEASURES[name].bind(**options)

@@ -1,19 +1,17 @@
-"""CDL, its relatives, U-calibration and SCDL: linear programs, worst tasks, lemmas, last digits."""
+"""CDL, its relatives, U-calibration and SCDL: worst tasks, last digits, rounding, and bounds for decision makers."""
 
-import json
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions import tasks
+from onlinecal.decisions.responses import Rounded, RoundedDown
+from onlinecal.decisions.tasks import DecisionTask
 from onlinecal.measures import (
     MEASURES,
     cdl,
@@ -21,44 +19,18 @@ from onlinecal.measures import (
     decision,
     scdl,
     scdl_binned,
-    soft_binned_loss,
     soft_rounding,
     u_calibration,
     v_cdl,
 )
-from onlinecal.measures.base import ends
+from onlinecal.measures.smooth_ce import smooth_ce_witness
 from onlinecal.measures.soft_binned import SoftRounding
-from tests import golden
-from tests.oracles import exact
-from tests.oracles import measures as oracle
+from tests.decisions.test_tasks import decision_tasks
 from tests.strategies import calibrated_gammas, close_gammas, gammas
-from tests.witnesses import EVERY
 
-WITNESS = {
-    "cdl": decision.worst_decision_task, "v_cdl": decision.worst_kink, "u_calibration": decision.worst_external_task,
+WORST = {
+    cdl: decision.worst_decision_task, v_cdl: decision.worst_kink, u_calibration: decision.worst_external_task,
 }  # fmt: skip
-tight = 1e-9
-
-
-@pytest.mark.parametrize("name", ["cdl", "u_calibration"])
-@given(gamma=gammas(max_levels=5))
-def test_cdl_equals_the_linear_program_over_proper_scoring_rules(name, gamma):
-    # On multiples of 1e-6: HiGHS drops coefficients below 1e-9, and with them levels as close as that.
-    gamma = gamma.round(10**6)[0]
-    value = MEASURES[name].function(gamma)
-    assert value == pytest.approx(getattr(oracle, name)(gamma), abs=tight)
-
-
-@pytest.mark.parametrize("name", WITNESS)
-@given(gamma=gammas())
-def test_to_the_last_digits(name, gamma):
-    """And the worst task, and the highest kink, which is half of CDL or more."""
-    value = MEASURES[name].function(gamma)
-    assert value == pytest.approx(float(getattr(exact, name)(gamma)), abs=1e-15)
-    highest = float(max(exact.swap_density(gamma, t) for t in exact.points(gamma)))
-    assert name == "u_calibration" or highest - tight <= value <= 2 * highest + tight
-    if name == "u_calibration":
-        assert tasks.external_regret(gamma, WITNESS[name](gamma).task) == pytest.approx(value, abs=tight)
 
 
 @st.composite
@@ -89,9 +61,12 @@ def test_cdl_bounds_every_task_whatever_is_as_good_as_a_tie(data):
     off = 2.0 * len(table) * tasks.TIE + 1e-14
     assert account.swap <= (v_cdl if len(table) <= 2 else cdl)(gamma) + off
     assert account.external <= u_calibration(gamma) + off
-    for measure in (cdl, v_cdl):  # the worst task is as bad by best responses however close the levels
-        regret = tasks.swap_regret(gamma, WITNESS[measure.__name__](gamma).task)
-        assert regret == pytest.approx(measure(gamma), abs=1e-14)
+    for (
+        measure,
+        worst,
+    ) in WORST.items():  # the worst task is as bad by best responses however close the levels
+        regret = tasks.external_regret if measure is u_calibration else tasks.swap_regret
+        assert regret(gamma, worst(gamma).task) == pytest.approx(measure(gamma), abs=1e-14)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -111,47 +86,11 @@ def test_no_digits_are_lost_over_many_levels(seeds):
     assert high >= sums.max() - 1e-17
 
 
-def digits():
-    """Every measure and task on Γ of several kinds, as the exact digits of its value."""
-    found = {}
-    for gamma in golden.gammas():
-        for record, options in EVERY:
-            if record.name != "distance_lower" and not record.name.startswith("subsampled"):  # minutes
-                value = ends(record.function(gamma, **options))
-                found[f"{record.name} {len(found)}"] = [float(x).hex() for x in value]
-        for name, task in tasks.TASKS.items():
-            found[f"{name} {len(found)}"] = [x.hex() for x in task().account(gamma)]
-    return found
-
-
-@pytest.mark.slow
-def test_the_same_digits_without_compilation():
-    code = "import json, tests.measures.test_decision as t; print(json.dumps(t.digits()))"
-    root = Path(__file__).parents[2]
-    path = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False,
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == digits()
-
-
 # ---------------------------------------------------------------- soft bins
-
-
-@given(gammas(), st.integers(1, 12), st.booleans())
-def test_the_loss_of_each_threshold_by_definition_3_1(gamma, m, soft):
-    losses = [soft_binned_loss(gamma, m=m, threshold=i, soft=soft) for i in range(1, m + 1)]
-    assert losses == pytest.approx(oracle.threshold_losses(gamma, m, soft), abs=1e-12)
-    assert scdl_binned(gamma, m=m, soft=soft) == pytest.approx(max(losses), abs=1e-14)
-    if (gamma.means == gamma.predictions).all():
-        assert losses == [0.0] * m
 
 
 @given(gammas(), st.integers(1, 40))
 def test_lemmas(gamma, m):
-    """Lemma 4.3: tests/measures/test_bounds_for_decision_makers.py."""
     value = scdl_binned(gamma, m=m)
     assert value <= scdl_binned(gamma, m=2 * m) + 1e-12  # Lemma 3.2
     assert value <= cdl(gamma) + 1e-12  # Lemma 3.4
@@ -187,8 +126,104 @@ def test_calibrated_forecasts_are_left_as_they_are(gamma):
     assert response.bound(gamma) == 0.0
 
 
-def test_continuity_where_cdl_jumps():
-    # All mass at 1/2 is calibrated; moved by 1e-6 towards the outcomes' side CDL jumps and SCDL does not.
-    gamma = JointDistribution.from_samples([0.5 - 1e-6, 0.5 + 1e-6], [0, 1])
-    assert cdl(gamma) > 0.49
-    assert scdl(gamma) < 0.01
+# ---------------------------------------------------------------- bounds for decision makers
+
+tight = 1e-9
+
+
+def value(name, gamma, **options):
+    return MEASURES[name].function(gamma, **options)
+
+
+def swap(gamma, task):
+    return task.account(gamma).swap
+
+
+def in_bins(gamma, m, strategy, where):
+    """Γ of a response to a point of each prediction's bin: `where` of the way from its lower to its upper end."""
+    v = gamma.predictions
+    if strategy == "width":
+        edges = np.arange(m + 1) / m
+        bins = np.minimum(np.searchsorted(edges, v, side="right") - 1, m - 1)
+        low, high = edges[bins], edges[bins + 1]
+    else:
+        middle = (np.cumsum(gamma.counts) - gamma.counts / 2) / gamma.weight
+        bins = np.minimum((middle * m).astype(int), m - 1)
+        low = np.array([v[bins == b].min() for b in bins])
+        high = np.array([v[bins == b].max() for b in bins])
+    beliefs = np.clip(low + where * (high - low), 0.0, 1.0)
+    return JointDistribution.from_counts(beliefs, gamma.counts, gamma.positives)
+
+
+def squared_gain(gamma, delta):
+    """How much smaller the squared loss of v + δ(v) is."""
+    v, q = gamma.predictions, gamma.means
+    return float(gamma.mass @ ((v - q) ** 2 - (v + delta - q) ** 2))
+
+
+def over_costs(gamma, function):
+    """∫ function(cost) d cost of what is linear between the predictions."""
+    ends = np.unique(np.concatenate([[0.0, 1.0], gamma.predictions]))
+    return sum((b - a) * function((a + b) / 2) for a, b in pairwise(ends))
+
+
+def against_foresight(gamma, cost):
+    """The loss of an umbrella carried if v > cost against one that is carried if it rains."""
+    wet = gamma.base_rate
+    return wet * (1 - cost) + (1 - wet) - tasks.payoff(gamma, tasks.umbrella(cost=float(cost)))
+
+
+@given(gammas(), decision_tasks() | st.just(tasks.quadratic()))
+def test_swap_regrets(gamma, task):
+    """That of every task is at most CDL and 2 ECE, external regret at most UCal: tests/core/test_relations.py."""
+    # Within the tolerance of a tie a task takes two levels for one.
+    assume(gamma.levels == 1 or np.diff(gamma.predictions).min() > 1e-6)
+    regret = swap(gamma, task)
+    assert value("cfdl", gamma, task=task) == regret
+    if isinstance(task, DecisionTask) and len(task.actions) == 2:
+        assert regret <= value("v_cdl", gamma) + tight
+    gain = tasks.restricted_swap_regret(gamma, task)
+    assert -tight <= gain <= min(regret, 2 * value("cutoff_ce", gamma), 4 * value("step_ce", gamma)) + tight
+    assert gain <= 8 * value("subsampled_step_ce", gamma, subsets=64).lower + tight
+
+
+@given(gammas(), st.integers(1, 40), st.sampled_from([0.0, 0.5, 1.0]) | st.floats(0, 1))
+def test_who_rounds_or_responds_to_a_bin(gamma, m, where):
+    """All tasks at once: CDL of the beliefs is the largest swap regret of acting on them."""
+    soft, hard = (value("scdl_binned", gamma, m=m, soft=soft) for soft in (True, False))
+    assert cdl(Rounded().beliefs(gamma)) <= 4 * value("scdl", gamma) + tight
+    assert cdl(Rounded(m).beliefs(gamma)) <= 2 * (soft + 1 / m) + tight
+    assert cdl(RoundedDown(m).beliefs(gamma)) <= 2 * (hard + 1 / m) + tight
+    for strategy in ("width", "quantile"):
+        bound = 2 * value("binned_ece_width", gamma, bins=m, strategy=strategy)
+        assert cdl(in_bins(gamma, m, strategy, where)) <= bound + tight
+
+
+@given(gammas(), st.data())
+def test_what_lipschitz_recalibration_gains(gamma, data):
+    v, bound = gamma.predictions, 2 * value("smooth_ce", gamma)
+    for c in (1.0, 0.5, 0.1):  # the weights of smCE itself, kept in [0, 1], which leaves them 1-Lipschitz
+        delta = np.clip(c * smooth_ce_witness(gamma).weights, -v, 1 - v)
+        assert squared_gain(gamma, delta) <= bound + tight
+    steps = data.draw(st.lists(st.floats(0, 1), min_size=len(v) - 1, max_size=len(v) - 1))
+    first = data.draw(st.floats(0, 1))
+    monotone = np.minimum(first + np.concatenate([[0.0], np.cumsum(steps * np.diff(v))]), 1.0)
+    assert squared_gain(gamma, monotone - v) <= bound + tight
+    assert squared_gain(gamma, gamma.base_rate - v) <= bound + tight
+    # Any 1-Lipschitz function: κ − v is 2-Lipschitz, so that half of it is a weight.
+    signs = data.draw(st.lists(st.floats(-1, 1), min_size=len(v) - 1, max_size=len(v) - 1))
+    free = np.clip(first + np.concatenate([[0.0], np.cumsum(signs * np.diff(v))]), 0.0, 1.0)
+    assert squared_gain(gamma, free - v) <= 2 * bound + tight
+
+
+@given(gammas())
+def test_scores(gamma):
+    mean = over_costs(gamma, lambda cost: against_foresight(gamma, cost))
+    assert value("brier", gamma) == pytest.approx(2 * mean, abs=1e-12)
+    loss = value("log_loss", gamma)
+    wealth = 0.0
+    for v, n, ones in zip(gamma.predictions, gamma.counts, gamma.positives, strict=True):
+        for share, times in ((v, ones), (1 - v, n - ones)):
+            if times > 0:
+                wealth += times * (math.log(2 * share) if share > 0 else -math.inf)
+    assert math.log(2) - loss == pytest.approx(wealth / gamma.weight, abs=1e-9)

@@ -70,21 +70,6 @@ def test_values_of_many_are_those_of_each(record, options, seed):
         assert bits(values) == bits([record.function(gamma, **options) for gamma in sets])
 
 
-def test_the_usual_measures_have_such_a_form():
-    have = {name for name, record in MEASURES.items() if record.many is not None}
-    assert have >= {"ece", "binned_ece", "binned_ece_width", "smooth_ce", "cdl", "brier", "log_loss"}
-
-
-def test_level_sets_of_counts_and_of_keys_are_those_of_each_run(seed):
-    rng = np.random.default_rng([seed, 2])
-    for grid, counts, positives in grids(rng):
-        alone = [JointDistribution.from_counts(grid, n, s) for n, s in zip(counts, positives, strict=True)]
-        check(LevelSets.of_counts(grid, counts, positives), alone)
-        check(LevelSets.of(alone), alone)
-    for each in keys(rng):
-        check(LevelSets.of_keys(each), [JointDistribution.from_sorted_keys(row) for row in each])
-
-
 def check(sets, alone):
     """Each Γ, and what is known of all of them, is the same."""
     assert len(sets) == len(alone)
@@ -102,9 +87,12 @@ def test_runs_are_made_in_parts_of_any_size(at_once, monkeypatch, seed):
     rng = np.random.default_rng([seed, 3])
     monkeypatch.setattr(history, "AT_ONCE", at_once)
     for grid, counts, positives in grids(rng):
-        whole = LevelSets.of_counts(grid, counts, positives)
-        check(whole, [gamma for _, sets in counted(grid, counts, positives).levels() for gamma in sets])
+        alone = [JointDistribution.from_counts(grid, n, s) for n, s in zip(counts, positives, strict=True)]
+        check(LevelSets.of_counts(grid, counts, positives), alone)
+        check(LevelSets.of(alone), alone)
+        check(LevelSets.of(alone), [g for _, sets in counted(grid, counts, positives).levels() for g in sets])
     for each in keys(rng):
+        check(LevelSets.of_keys(each), [JointDistribution.from_sorted_keys(row) for row in each])
         kept = Each(*each.shape, False)
         kept.keys, kept.filled[:] = rng.permuted(each, axis=1), each.shape[1]
         check(LevelSets.of_keys(each), [gamma for _, sets in kept.levels() for gamma in sets])

@@ -115,13 +115,6 @@ def test_nce_is_between_the_quotients_of_what_its_radii_leave(seed):
         assert low <= truth <= high
 
 
-def test_numbers_of_bins_are_fixed_by_n_alone():
-    assert halving(1.0).tolist() == [1]
-    assert halving(60.0).tolist() == [1, 2]
-    assert halving(1000.0).tolist() == [1, 2, 4, 8, 16, 32]
-    assert halving(10.0**6)[-1] == 1024
-
-
 CERTAIN = [
     (record, options)
     for record, options in BOUNDED

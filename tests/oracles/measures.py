@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import permutations
+from fractions import Fraction
+from itertools import pairwise, permutations
 from typing import Any
 
 import numpy as np
@@ -213,3 +214,54 @@ def threshold_losses(gamma: JointDistribution, m: int, soft: bool = True) -> lis
         + sum(max(w * (i - 1) / m - q, 0.0) for w, q in both[i:])
         for i in range(1, m + 1)
     ]
+
+
+def _top(errors: Any, weights: Any, order: float) -> float:
+    """(Σ w e^order)^(1/order), or the largest error."""
+    top = max(errors) or 1.0
+    if order == math.inf:
+        return float(max(errors))
+    return float(
+        top * sum(w * (e / top) ** order for w, e in zip(weights, errors, strict=True)) ** (1 / order)
+    )
+
+
+def ece(gamma: JointDistribution, order: float) -> float:
+    return _top(np.abs(gamma.means - gamma.predictions), gamma.mass, order)
+
+
+def soft_binned_ece(gamma: JointDistribution, bins: int, temperature: float, order: float) -> float:
+    """Weights exp(−(v − c)²/T) of the middles c, by differences from the largest."""
+    far = (gamma.predictions[:, None] - (np.arange(bins) + 0.5) / bins) ** 2 / temperature
+    near = np.exp(far.min(axis=1, keepdims=True) - far)
+    shares = near / near.sum(axis=1, keepdims=True)
+    mass, residual = gamma.mass @ shares, gamma.residuals @ shares
+    held = mass > 1e-290
+    return _top(np.abs(residual[held] / mass[held]), mass[held], order)
+
+
+def interval_program(gamma: JointDistribution, widest: float = math.inf) -> float:
+    """The least cost of groups, by mean width, or of groups no wider than `widest` and without their width."""
+    v, r = gamma.predictions, np.append(0.0, np.cumsum(gamma.residuals))
+    mass, cost = np.append(0.0, np.cumsum(gamma.mass)), np.zeros(gamma.levels + 1)
+    for b in range(1, gamma.levels + 1):
+        a = np.flatnonzero(v[b - 1] - v[:b] <= widest)
+        wide = (mass[b] - mass[a]) * (v[b - 1] - v[a]) if widest == math.inf else 0.0
+        cost[b] = (cost[a] + np.abs(r[b] - r[a]) + wide).min()
+    return float(cost[-1])
+
+
+def interval_ce_by_widths(gamma: JointDistribution) -> float:
+    """With the largest width: over all differences of levels."""
+    apart = np.unique(np.abs(gamma.predictions[:, None] - gamma.predictions))
+    return min(interval_program(gamma, widest) + float(widest) for widest in apart)
+
+
+def atb(gamma: JointDistribution) -> float:
+    """∫ of both squared sums, exactly, on the pieces on which they do not change."""
+    rows = [(Fraction(v), Fraction(r)) for v, r in zip(gamma.predictions, gamma.residuals, strict=True)]
+    total = Fraction(0)
+    for a, b in pairwise(sorted({Fraction(0), Fraction(1), *(v for v, _ in rows)})):
+        below = sum(r for v, r in rows if v < (a + b) / 2)
+        total += (b - a) * (below**2 + (sum(r for _, r in rows) - below) ** 2)
+    return float(total)

@@ -1,0 +1,105 @@
+"""SmoothECE: its error bound holds, few and many levels are resolved, and another package agrees."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onlinecal.core.joint import JointDistribution
+from onlinecal.measures import (
+    ece,
+    explain,
+    smooth_ece,
+    smooth_ece_at,
+)
+from onlinecal.measures.smooth_ece_line import Line
+from tests.strategies import ANY
+
+G = JointDistribution
+ACCURACY = {"identity": 1.1e-6, "logit": 1.1e-5}
+BOTH = pytest.mark.parametrize("transform", ACCURACY)
+
+
+@given(gamma=ANY, pair=st.tuples(st.floats(1e-3, 2.0), st.floats(1e-3, 2.0)))
+def test_between_bias_and_ece_and_not_increasing(gamma, pair):
+    bias, most = abs(float(gamma.residuals.sum())), ece(gamma)
+    for transform in ("identity", "logit"):
+        more, less = (smooth_ece_at(gamma, sigma=s, transform=transform) for s in sorted(pair))
+        assert less <= more + 2.1e-7
+        assert bias - 1.1e-7 <= less
+        assert more <= most + 1.1e-7
+    assert bias - 1e-9 <= smooth_ece(gamma) <= most + 1e-9
+
+
+@BOTH
+@given(gamma=ANY, sigma=st.floats(0.02, 1.0), ratio=st.floats(0.02, 0.3))
+def test_the_mesh_error_bound_holds(transform, gamma, sigma, ratio):
+    line = Line(gamma, transform, sigma)
+    coarse = min(max(math.ceil(line.length / (ratio * sigma)), 2), 200_000)
+    fine = 8 * coarse
+    allowed = line.bound(sigma, coarse) + line.bound(sigma, fine) + 1e-12
+    assert abs(line.error(sigma, coarse) - line.error(sigma, fine)) <= allowed
+
+
+def proved(gamma, transform, within, width):
+    """The value is as near to its proof as it says."""
+    why = explain(gamma, "smooth_ece", transform=transform)
+    assert why.within <= within
+    found = why.verify()
+    assert found.lower - why.within <= why.value <= found.upper + why.within
+    assert found.width <= width
+
+
+@st.composite
+def few_clusters(draw, most):
+    """Up to `most` levels around up to three centres, the ends among them, 1e-16 to 0.1 apart."""
+    centres = draw(st.lists(st.sampled_from([0.0, 0.01, 0.3, 0.5, 0.77, 1.0]), min_size=1, max_size=3))
+    gap = 10.0 ** draw(st.integers(-16, -1))
+    steps = draw(st.lists(st.integers(-30, 30), min_size=2, max_size=most, unique=True))
+    v = np.unique([min(max(centres[i % len(centres)] + gap * n, 0.0), 1.0) for i, n in enumerate(steps)])
+    alternate = np.resize(draw(st.sampled_from([[0.0, 1.0], [1.0, 0.0, 0.5], [0.3]])), len(v))
+    near = np.clip(v + draw(st.sampled_from([1e-3, 1e-6])) * (alternate - 0.5), 0.0, 1.0)
+    return G.from_levels(v, np.ones(len(v)), draw(st.sampled_from([alternate, near])))
+
+
+@BOTH
+@given(gamma=few_clusters(50), times=st.sampled_from([1.0, 2.0, 10.0, 1e3]), mesh=st.integers(5, 16))
+def test_few_levels_are_resolved_and_what_a_coarse_mesh_tells_is_true(transform, gamma, times, mesh):
+    """Also where it resolves no σ that the line is for: then it tells nothing."""
+    within = ACCURACY[transform]
+    proved(gamma, transform, within, within + 2e-6)
+    value = smooth_ece(gamma, transform=transform)
+    line = Line(gamma, transform, min(times * (value + within), 1.0))
+    for sigma in (0.1 * value, value):
+        low, high = line.around(sigma, 2**mesh)
+        assert low - within <= value <= high + within
+    if line.length < 1.0:
+        assert line.around(2.0 * line.width, 2**mesh) == (line.least, line.most)
+
+
+@BOTH
+@pytest.mark.parametrize("gap", [2.0**-53, 1e-13, 1e-9, 1e-6])
+def test_many_levels_that_hardly_differ(transform, gap):
+    """Up to 1e-4 in the prediction; along the log odds as well, where they are as close."""
+    v = 0.5 + gap * np.arange(2000)
+    proved(G.from_levels(v, np.ones(2000), np.arange(2000) % 2), transform, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.05, 0.1])
+def test_agrees_with_relplot(bias, seed):
+    """relplot halves [0, 1] ten times, to 1/1024, and stops at 0.001; its kernel is cut at ±1/2.
+
+    Where σ is below 0.1 the cut does not matter, and 1/1024 + 0.001 is what is left.
+    """
+    relplot = pytest.importorskip("relplot")
+    generator = np.random.default_rng(seed)
+    p = generator.random(4000)
+    y = (generator.random(4000) < p + bias * np.sin(6.0 * p)).astype(float)
+    value = smooth_ece(G.from_samples(p, y))
+    assert value < 0.1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert relplot.smECE(p, y) == pytest.approx(value, abs=1.0 / 1024.0 + 0.001)
