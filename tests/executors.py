@@ -30,7 +30,7 @@ class Disorderly(Processes):
 
     def __init__(self, seed=0, workers=3, loses=lambda unit: 0):
         super().__init__(workers)
-        self._random, self._loses, self.order = random.Random(seed), loses, []
+        self._random, self._loses = random.Random(seed), loses
         self._held, self._lost, self._thread = [], Counter(), ThreadPoolExecutor(1)
 
     def begin(self, cells):
@@ -48,7 +48,6 @@ class Disorderly(Processes):
             self._lost[unit] += 1
             future.set_exception(BrokenProcessPool("it was lost"))
         else:
-            self.order.append(unit)
             future.set_result(play_unit(self._blob, unit))
 
 

@@ -1,11 +1,8 @@
 """A Dask cluster with workers that die in the middle of a study, or differ; and what is no cluster."""
 
-import contextlib
 import os
 import re
 import signal
-import socket
-import threading
 import time
 
 import pytest
@@ -13,11 +10,11 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import WorkerError
 from onlinecal.core.progress import Progress
-from onlinecal.study import Batch, cluster, play_cells, sending
+from onlinecal.study import Batch, cluster, play_cells
 from onlinecal.study.cluster import Cluster
 from onlinecal.study.executors import Serial
 from onlinecal.study.status import Status
-from tests.executors import SCENARIO, Dask, begin, ended, tables, wait_for
+from tests.executors import Dask, begin, ended, tables, wait_for
 from tests.results import N, cells
 
 distributed = pytest.importorskip("distributed")
@@ -151,48 +148,12 @@ def test_what_kills_the_workers_of_a_cluster_fails_and_the_rest_is_played(dask):
     assert re.match(r"its worker died 2 times", str(why))
 
 
-def test_a_worker_of_another_version_is_refused_by_name(threads, monkeypatch):
-    """It finds other versions than the process that has packed the cells."""
-    ours = sending.versions()
-    found, planned = iter([ours]), cells(horizons=(51,), runs=1)
-    monkeypatch.setattr(sending, "versions", lambda: next(found, ours | {"numba": "0.0.1"}))
-    with pytest.raises(WorkerError, match=r"^the worker inproc://\S+ has numba 0.0.1, and not "):
-        totals(planned, Cluster(threads.scheduler_address))
-
-
 def test_a_scheduler_without_workers(threads, monkeypatch):
     monkeypatch.setattr(cluster, "PATIENCE", 1.0)
     for worker in list(threads.workers.values()):
         leaves(threads, worker)
     with pytest.raises(WorkerError, match=r"has no workers; begin some with `dask worker inproc://"):
         Cluster(threads.scheduler_address).__enter__()
-
-
-@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\r\n", None])
-def test_a_server_that_is_no_scheduler(answer, monkeypatch):
-    """Such as the dashboard of one, or none at all."""
-    monkeypatch.setattr(cluster, "PATIENCE", 1)
-    held = []
-
-    def serve(server):
-        with contextlib.suppress(OSError):  # until it is closed
-            while True:
-                held.append(server.accept()[0])
-                held[-1].sendall(answer)
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
-        if answer is None:
-            server.close()
-        else:
-            threading.Thread(target=serve, args=(server,), daemon=True).start()
-        with (
-            pytest.raises(WorkerError, match=f"no Dask scheduler answers at {address} within 1 s"),
-            Cluster(address),
-        ):
-            pass
-        for connection in held:
-            connection.close()
 
 
 # ---------------------------------------------------------------- on the command line
@@ -208,49 +169,3 @@ def test_a_cluster_plays_the_same_also_where_the_process_that_asks_it_is_killed(
     playing.communicate()
     ended(begin(folder, "--output", "again.db", "--scheduler", dask.address, "--resume"))
     assert tables(folder / "again.db") == alone
-
-
-BEATS = """
-import time
-class Sleeps:
-    def __init__(self, horizon, salt): self.file = FILE
-    def forecast(self):
-        with open(self.file, "a") as file: file.write("x")
-        time.sleep(0.01)
-        return 0.5
-    def update(self, forecast, outcome): pass
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_workers_of_a_cluster_stop_when_their_study_ends(folder, dask, how):
-    beats = folder / "beats"
-    dask.ready()
-    (folder / "own.py").write_text(BEATS.replace("FILE", repr(str(beats))))
-    (folder / "s.toml").write_text(SCENARIO.replace("[40, 50, 60, 70, 80]", "[1000000]"))
-    playing = begin(folder, "--scheduler", dask.address)
-    wait_for(beats.exists)
-    time.sleep(0.5)
-    playing.send_signal(how)
-    playing.communicate(timeout=60)
-
-    def still():
-        before = beats.stat().st_size
-        time.sleep(1.0)
-        return beats.stat().st_size == before
-
-    wait_for(still, within=15.0)
-
-
-@pytest.mark.slow
-def test_a_scheduler_that_goes_away(folder, dask):
-    dask.ready()
-    playing = begin(folder, "--scheduler", dask.address)
-    path = folder / "results" / "s.db"
-    wait_for(lambda: path.exists() and Status.of(path).done)
-    os.kill(dask.processes[0].pid, signal.SIGKILL)
-    _, err = playing.communicate(timeout=90)
-    said = f"error: the scheduler at {dask.address} is gone; finished cells are kept; go on with --resume\n"
-    assert (playing.returncode, err.endswith(said)) == (2, True)
-    assert Status.of(path).done > 0

@@ -10,45 +10,10 @@ from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.decisions.people import People
 from onlinecal.study.copies import merge
 from onlinecal.study.gammas import whole_runs
-from onlinecal.study.panel import Panel
-from onlinecal.study.status import Status
 from onlinecal.study.store import Store
-from tests.results import F, N, added, cells, equal, played, read, resumed, session, study
+from tests.results import F, N, added, cells, equal, played, read, resumed, study
 from tests.study.test_files import index_that_says_something_else
 from tests.study.test_gammas import same
-
-
-def test_a_study_that_was_played_in_python_is_written_and_read(tmp_path):
-    made = oc.play(
-        [F.ForecastHedging(), F.EmpiricalMean()], [N.Drift(), N.Streams((N.Drift(), N.Bernoulli(0.2)))],
-        horizon=20, runs=3, seed=1, measures=["ece", "distance_upper"], tasks=["umbrella"], delays=[0, 3],
-        decision_makers=["umbrella", {"task": "random", "leave": 9}],
-    )  # fmt: skip
-    made.save(tmp_path / "a.db")
-    found = oc.load(tmp_path / "a.db")
-    assert equal(found, made)
-    assert [cell.seconds for cell in found.cells] == [cell.seconds for cell in made.cells]
-    for one, other in zip(found.cells, made.cells, strict=True):
-        assert same(one.gamma(-1, 2), other.gamma(-1, 2))
-    # All that was read is written again, with its level sets, and measured again.
-    found.measure_again(["cdl"]).save(str(tmp_path / "b.db"))
-    unread = oc.load(tmp_path / "a.db")
-    (tmp_path / "a.db").unlink()
-    again = oc.load(str(tmp_path / "b.db"))
-    assert again.cells == made.measure_again(["cdl"]).cells
-    assert same(again.cells[0].gamma(-1, 2), made.cells[0].gamma(-1, 2))
-    with pytest.raises(StoreError, match="no such results file"):
-        unread.gamma("forecast hedging", "drift", 20)
-
-
-def test_a_scenario_goes_on_with_what_was_saved(tmp_path, monkeypatch):
-    natures, options = (
-        [N.Drift(), N.Contrarian()],
-        {"horizon": [50, 100], "runs": 3, "seed": 1, "measures": ["ece"]},
-    )
-    oc.play([F.ForecastHedging(), F.AlmostOneStepAhead()], natures, **options).save(tmp_path / "a.db")
-    monkeypatch.setattr("onlinecal.study.executors.play_batch", lambda *_, **__: pytest.fail("played"))
-    assert resumed(tmp_path / "a.db", cells()) == ([], set())
 
 
 class Odd:
@@ -64,26 +29,42 @@ class Odd:
     def update(self, forecast, outcome): ...
 
 
-def test_what_cannot_be_kept_and_what_is_there_is_refused(tmp_path, results):
-    made, odd = (oc.play(who, "drift", horizon=20, runs=2, measures=["ece"]) for who in ("constant", Odd()))
-    other, before = tmp_path / "text.db", results.read_bytes()
-    other.write_text("my diary " * 100)
+def test_a_study_that_was_played_in_python_is_written_read_and_gone_on_with(tmp_path, results):
+    made = oc.play(
+        [F.ForecastHedging(), F.EmpiricalMean()], [N.Drift(), N.Streams((N.Drift(), N.Bernoulli(0.2)))],
+        horizon=20, runs=3, seed=1, measures=["ece", "distance_upper"], tasks=["umbrella"], delays=[0, 3],
+        decision_makers=["umbrella", {"task": "random", "leave": 9}],
+    )  # fmt: skip
+    made.save(tmp_path / "b.db")
+    found = oc.load(tmp_path / "b.db")
+    assert equal(found, made)
+    assert [cell.seconds for cell in found.cells] == [cell.seconds for cell in made.cells]
+    # All that was read is written again, with its level sets, and measured again.
+    found.measure_again(["cdl"]).save(str(tmp_path / "c.db"))
+    again = oc.load(str(tmp_path / "c.db"))
+    assert again.cells == made.measure_again(["cdl"]).cells
+    for one, other in zip(again.cells, made.cells, strict=True):
+        assert same(one.gamma(-1, 2), other.gamma(-1, 2))
+    options = {"horizon": [50, 100], "runs": 3, "seed": 1, "measures": ["ece"]}
+    whom = [N.Drift(), N.Contrarian()]
+    oc.play([F.ForecastHedging(), F.AlmostOneStepAhead()], whom, **options).save(tmp_path / "d.db")
+    assert resumed(tmp_path / "d.db", cells()) == ([], set())
+    # What is there stays, and what cannot be kept is refused.
+    before = results.read_bytes()
     for act, said in (
-        (lambda: odd.save(tmp_path / "b.db"), "'Odd' against 'drift': it cannot be told what these numbers"),
-        (lambda: oc.Study(()).save(tmp_path / "b.db"), "no cells"),
-        (lambda: made.save(results), r"exists; expected the name of a new file, or --overwrite"),
-        (lambda: made.save(other, overwrite=True), "is not a results file of onlinecal"),
+        (lambda: made.save(results), "exists; expected the name of a new file, or --overwrite"),
+        (lambda: oc.Study(()).save(tmp_path / "e.db"), "no cells"),
+        (
+            lambda: oc.play(Odd(), "drift", horizon=20, runs=2).save(tmp_path / "e.db"),
+            "'Odd' against 'drift'",
+        ),
     ):
         with pytest.raises((InvalidParameter, StoreError), match=said):
             act()
-    assert not (tmp_path / "b.db").exists()
+    assert not (tmp_path / "e.db").exists()
     assert results.read_bytes() == before
     made.save(results, overwrite=True)
-    assert oc.load(results).cells == made.cells
-    with session(results, cells(), overwrite=True):
-        pass
-    with pytest.raises(StoreError, match="has no finished cells yet"):
-        oc.load(results)
+    assert equal(oc.load(results), made)
 
 
 # ---------------------------------------------------------------- merge
@@ -144,22 +125,6 @@ def test_of_level_sets_that_both_have_the_exact_ones_are_kept(tmp_path, order):
     assert resumed(tmp_path / "m.db", of(["ece", "smooth_ce"], 12, "all"))[0] == []
 
 
-@pytest.mark.parametrize("order", [1, -1])
-def test_the_status_of_one_game_under_two_labels_is_that_of_each(tmp_path, order):
-    def of(label, measure, runs):
-        who = [(F.EmpiricalMean(), label)]
-        return cells((50,), runs, panel=Panel.of([measure]), forecasters=who, natures=[N.Drift()])
-
-    paths = [tmp_path / "a.db", tmp_path / "b.db"]
-    played(paths[0], of("x", "ece", 2))
-    with session(paths[1], of("y", "cdl", 5)):
-        pass  # of which nothing is played
-    merge(paths[::order], tmp_path / "m.db")
-    status = Status.of(tmp_path / "m.db")
-    assert (status.cells, status.done, status.left, status.run_rounds_left) == (2, 1, 1, 5 * 50)
-    assert len(read(tmp_path / "m.db").cells) == 1
-
-
 def contradicting(path):
     """Another file with the same keys and other numbers, sealed as its own."""
     with Store.open(path, write=True) as store:
@@ -172,7 +137,7 @@ def contradicting(path):
         store.add(key, content, numbers._replace(totals=totals))
 
 
-def test_contradictions_and_what_is_no_input_or_output_are_refused_by_name(tmp_path, results):
+def test_contradictions_and_what_is_no_input_or_output_are_refused(tmp_path, results):
     a, b = files(tmp_path / "x", cells(), cells())
     contradicting(b)
     (c,) = files(tmp_path / "c", cells(seed=2))
@@ -182,16 +147,11 @@ def test_contradictions_and_what_is_no_input_or_output_are_refused_by_name(tmp_p
     (h,) = files(tmp_path / "h", cells(runs=4))
     new, before = tmp_path / "m.db", {path: path.read_bytes() for path in (a, h, results)}
     for sources, out, options, said in (
-        ([a, b], new, {}, r"'forecast hedging' against 'drift' at T = 50: .*a\.db and .*b\.db contradict each other "
-         "in ece of run 1"),
-        ([a, c], new, {}, r"T = 50 is another game in .*a\.db than in a file before it \(seed\)"),
-        ([d, e], new, {}, r"<lambda> is something else in .*b\.db than in a file before it"),
-        ([f, g], new, {}, "its decision makers have other labels"),
-        ([a, h], a, {}, "is one of the files that are merged"),
-        ([a, h], results, {}, "exists; expected the name of a new file"),
-        ([a, h], h, {"overwrite": True}, "is one of the files that are merged"),
-        ([a], new, {}, "expected at least two"),
-        ([a, tmp_path / "none.db"], new, {}, "no such results file"),
+        ([a, b], new, {}, r"at T = 50: .*a\.db and .*b\.db contradict each other in ece of run 1"),
+        ([a, c], new, {}, r"another game .*\(seed\)"), ([d, e], new, {}, "<lambda> is something else"),
+        ([f, g], new, {}, "other labels"), ([a, h], a, {}, "one of the files that are merged"),
+        ([a, h], results, {}, "exists"), ([a, h], h, {"overwrite": True}, "one of the files that are merged"),
+        ([a], new, {}, "expected at least two"), ([a, tmp_path / "none.db"], new, {}, "no such results file"),
     ):  # fmt: skip
         with pytest.raises(StoreError, match=said):
             merge(sources, out, **options)
@@ -200,27 +160,3 @@ def test_contradictions_and_what_is_no_input_or_output_are_refused_by_name(tmp_p
     b.write_bytes(index_that_says_something_else(b))
     with pytest.raises(StoreError, match=r"b\.db: it is damaged \(.*index"):
         merge([b, h], new)
-    merge([a, a.with_name("a.db")], results, overwrite=True)
-    assert equal(read(results), read(a))
-
-
-def test_a_file_of_another_version_and_of_another_scenario_are_said(tmp_path):
-    a, b = files(tmp_path, cells(runs=2), cells(runs=3))
-    with Store.open(b, write=True) as store:
-        store.put_plan(store.meta | {"version": "0.0.9", "scenario": "other"}, store.plan())
-    assert merge([a, b], tmp_path / "m.db") == [
-        f"{b} is of onlinecal 0.0.9, {a} of {oc.__version__}",
-        f"{b} has another scenario; that of {a} is kept",
-    ]
-
-
-def test_of_all_games_only_those_asked_for_are_read(tmp_path, monkeypatch):
-    """A merge asks for them one by one."""
-    (path,) = files(tmp_path, cells(horizons=(20, 50, 80)))
-    run, rows = Store.run, []
-    with Store.open(path) as store:
-        (key, *_) = keys = list(store.runs())
-        monkeypatch.setattr(Store, "run", lambda *asked: rows.append(found := run(*asked)) or found)
-        assert list(store.contents([key])) == [key]
-    assert len(keys) > 1
-    assert list(map(len, rows)) == [1]

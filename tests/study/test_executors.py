@@ -1,10 +1,14 @@
-"""Studies by several workers: the same numbers in whatever order, lost units, cells that fail."""
+"""Studies by several workers: the same numbers in whatever order, lost units, cells that fail, what is sent."""
 
+import importlib
 import multiprocessing
 import os
+import pickle
+import random
 import re
+import subprocess
+import sys
 import threading
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -15,11 +19,14 @@ import onlinecal as oc
 from onlinecal.core.errors import CellError, InvalidForecast, InvalidParameter, WorkerError
 from onlinecal.core.progress import Progress
 from onlinecal.decisions.people import People
+from onlinecal.scenario import load
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Batch, Entry, executors, plan, play_batch, play_cells
 from onlinecal.study.executors import Processes, Serial, all_cores, executor_of, fault, most_jobs, units
 from onlinecal.study.panel import Panel
+from onlinecal.study.sending import opened, packed, versions
 from tests.executors import Disorderly, all_gone, tables, workers_of
+from tests.marks import slow
 from tests.results import F, N, cells, session
 
 PANEL, ECE = Panel.of(["ece", "cdl"], ["umbrella"]), Panel.of(["ece"])
@@ -36,6 +43,11 @@ class Mean:
     def update(self, forecast, outcome):
         self.rounds += 1
         self.ones += outcome
+
+
+class Broken(Mean):
+    def forecast(self):
+        raise ValueError("boom")
 
 
 def rich(runs=7):
@@ -58,33 +70,9 @@ def results(planned, executor):
 
 
 def into(path, planned, executor):
-    with executor, session(path, planned) as opened:
+    with executor, session(path, planned, resume=True) as opened:
         failed = opened.play(executor)
     return tables(path), failed
-
-
-# ---------------------------------------------------------------- units
-
-
-def test_units_have_every_run_once_and_the_longest_come_first():
-    planned = list(cells(horizons=(100, 10**6, 10**7), runs=40))
-    planned[0] = replace(planned[0], first=7)
-    for workers in (1, 2, 5, 1000):
-        cut = units(planned, workers)
-        for place, cell in enumerate(planned):
-            runs = [run for unit in cut if unit.cell == place for run in range(unit.first, unit.last)]
-            assert sorted(runs) == list(range(cell.first, cell.runs))
-    # One worker ends with those that take long; all others keep their order.
-    horizons = [planned[unit.cell].horizon for unit in units(planned)]
-    assert horizons == sorted(horizons)
-    short = [unit.cell for unit in units(planned) if planned[unit.cell].horizon == 100]
-    assert short == sorted(short)
-    two = units(planned, 2)
-    work = [planned[unit.cell].work for unit in two]
-    assert work == sorted(work, reverse=True)
-    # No unit takes more than its share, where runs can be parted.
-    parts = [replace(planned[u.cell], first=u.first, runs=u.last).work for u in two]
-    assert max(parts) <= 1.01 * sum(cell.work for cell in planned) / 8
 
 
 # ---------------------------------------------------------------- the same numbers
@@ -98,82 +86,75 @@ def alone(tmp_path_factory):
     return played
 
 
-def test_the_order_in_which_units_are_finished_makes_no_difference(tmp_path, seed, monkeypatch, alone):
-    """Cells are cut; half of the runs are played first, and then the rest of which some units are lost."""
+EXECUTORS = {
+    "serial": Serial,
+    "disorderly": lambda: Disorderly(loses=lambda unit: (unit.cell + unit.first) % (Processes.again + 1)),
+    "processes": lambda: Processes(2),
+}
+each = pytest.mark.parametrize("executor", ["serial", "disorderly", slow("processes")])
+
+
+@each
+def test_totals_are_those_of_one_process(executor, tmp_path, monkeypatch, alone):
+    """Cells are cut; half of the runs are played first, in another order, and then the rest of which some are lost."""
     monkeypatch.setattr("onlinecal.study.run.BATCH", 3)
-    executor = Disorderly(seed=seed, loses=lambda unit: (unit.cell + unit.first) % (Processes.again + 1))
-    into(tmp_path / "a.db", rich(runs=4), Disorderly(seed=seed))
-    with session(tmp_path / "a.db", rich(), resume=True) as opened:
-        assert opened.play(executor) == []
-    assert executor.order != sorted(executor.order)
-    assert tables(tmp_path / "a.db") == alone
+    into(tmp_path / "a.db", rich(runs=4), EXECUTORS[executor]())
+    assert into(tmp_path / "a.db", rich(), EXECUTORS[executor]()) == (alone, [])
 
 
-@pytest.mark.slow
-def test_processes_play_the_same(tmp_path, alone):
-    assert into(tmp_path / "two.db", rich(), Processes(2)) == (alone, [])
+@each
+def test_progress_counts_every_run_round_once_and_errors_are_those_of_this_process(executor):
+    planned, progress = cells(), Progress(1, shown=False)
+    assert len(list(play_cells(planned, progress, EXECUTORS[executor]()))) == len(planned)
+    assert progress._done == sum(cell.work for cell in planned)
+    found, mean = results(small([made(Broken), made(Mean)]), EXECUTORS[executor]())
+    found, mean = (found, mean) if isinstance(mean, Batch) else (mean, found)
+    assert isinstance(found, InvalidForecast)
+    assert isinstance(mean, Batch)
+    assert re.search(r"'Broken' failed in round 1, run 0: ValueError: boom \(.*test_executors", str(found))
+
+
+def test_errors_of_other_kinds_are_short():
+    assert isinstance(fault(KeyError("x")), CellError)
+    assert len(str(fault(ValueError("x" * 10**6)))) < 1100
+
+
+def test_units_have_every_run_once_and_the_longest_come_first():
+    planned = list(cells(horizons=(100, 10**6, 10**7), runs=40))
+    planned[0] = replace(planned[0], first=7)
+    for workers in (1, 2, 5, 1000):
+        cut = units(planned, workers)
+        for place, cell in enumerate(planned):
+            runs = [run for unit in cut if unit.cell == place for run in range(unit.first, unit.last)]
+            assert sorted(runs) == list(range(cell.first, cell.runs))
+    # One worker ends with those that take long; all others keep their order.
+    alone, two = units(planned), units(planned, 2)
+    assert [u.cell for u in alone] == sorted((u.cell for u in alone), key=lambda i: (planned[i].horizon, i))
+    work = [planned[unit.cell].work for unit in two]
+    assert work == sorted(work, reverse=True)
+    # No unit takes more than its share, where runs can be parted.
+    parts = [replace(planned[u.cell], first=u.first, runs=u.last).work for u in two]
+    assert max(parts) <= 1.01 * sum(cell.work for cell in planned) / 8
 
 
 def test_sums_do_not_depend_on_how_many_threads_linear_algebra_has():
     """Above some thousand terms its sums are added in parts. A measure of that many levels would differ in the end."""
-    terms = np.random.default_rng(0).random((2, 300_000))
+    terms, said, threads = np.random.default_rng(0).random((2, 300_000)), set(), set()
 
     def total(gamma):
+        threads.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
         return float(terms[0] @ terms[1])
 
     (cell,) = small([F.EmpiricalMean()], panel=Panel.of([total]))
-    said = set()
-    for threads in (1, 2, 4):
-        with threadpool_limits(threads, user_api="blas"):
+    for count in (1, 2, 4):
+        threads.clear()
+        with threadpool_limits(count, user_api="blas"):
             said.add(float(play_batch(cell, range(1)).totals[cell.columns[0]][0, 0]))
+        assert threads == {1}
     assert len(said) == 1
 
 
-def test_linear_algebra_has_one_thread_until_all_cells_of_a_process_are_played():
-    """As where a worker of a cluster has several threads, and one ends before another."""
-    begun, inside, found = threading.Event(), threading.Event(), set()
-
-    class First(Mean):
-        def forecast(self):
-            begun.set()
-            return 0.5 * inside.wait(60.0)
-
-    first = threading.Thread(target=play_batch, args=(small([made(First)])[0], range(1)))
-
-    class Second(Mean):
-        def forecast(self):
-            inside.set()
-            first.join(60.0)
-            found.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
-            return 0.5
-
-    def limit(threads):  # by a thread that ends, since one that has set a limit keeps others from it
-        setter = threading.Thread(target=threadpool_limits, args=(threads, "blas"))
-        setter.start(), setter.join()
-
-    before = max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
-    limit(2)
-    try:
-        first.start()
-        assert begun.wait(60.0)
-        play_batch(small([made(Second)])[0], range(1))
-    finally:
-        limit(before)
-    assert found == {1}
-
-
-# ---------------------------------------------------------------- what goes wrong
-
-
-@pytest.mark.parametrize(
-    "executor",
-    [Serial, lambda: Disorderly(loses=lambda unit: 2),
-     pytest.param(lambda: Processes(2), marks=pytest.mark.slow)],
-)  # fmt: skip
-def test_progress_counts_every_run_round_once(executor):
-    planned, progress = cells(), Progress(1, shown=False)
-    assert len(list(play_cells(planned, progress, executor()))) == len(planned)
-    assert progress._done == sum(cell.work for cell in planned)
+# ---------------------------------------------------------------- processes that die or stay
 
 
 class Deadly:
@@ -202,83 +183,39 @@ def test_a_process_that_dies_is_replaced_and_its_units_are_played_again(tmp_path
     for folder in folders:
         folder.mkdir()
     dying = [made(Deadly, {"folder": str(f), "always": f.name == "always"}) for f in folders]
-    planned = small([*dying, made(Mean)], (20,), 2)
-    found = results(planned, Processes(2))
+    found = results(small([*dying, made(Mean)], (20,), 2), Processes(2))
     (dead,) = (what for what in found if isinstance(what, WorkerError))
-    assert str(dead).startswith(
-        "its worker died 3 times (it was killed by SIGKILL, perhaps for want of memory)"
-    )
+    assert str(dead).startswith("its worker died 3 times (it was killed by SIGKILL")
     assert sum(isinstance(what, Batch) for what in found) == 2
-    assert (folders[0] / "20").read_text() == "x"
-    # No process that dies takes another with it.
-    assert (folders[1] / "20").read_text() == "xxx"
+    assert [(folder / "20").read_text() for folder in folders] == ["x", "xxx"]
 
 
-class Forking(Mean):
-    """Begins a process that stays, with all that is open."""
+class Endless(Mean):
+    """Plays on until its process is ended, once it has begun another that stays."""
 
     def __init__(self, horizon, folder, home):
         super().__init__()
-        if os.getpid() == home:  # where it is only looked at
-            return
-        child = os.fork()
-        if not child:
-            time.sleep(60)
-            os._exit(0)
-        with open(os.path.join(folder, "children"), "a") as file:
-            file.write(f"{child}\n")
-
-
-@pytest.mark.slow
-def test_processes_that_players_have_begun_end_with_their_worker(tmp_path):
-    (found,) = results(small([made(Forking, {"folder": str(tmp_path), "home": os.getpid()})]), Processes(2))
-    assert isinstance(found, Batch)
-    (child,) = map(int, (tmp_path / "children").read_text().split())
-    all_gone([child], 10.0)
-
-
-class Broken(Mean):
-    def forecast(self):
-        raise ValueError("boom")
-
-
-@pytest.mark.slow
-def test_errors_come_back_as_what_they_are_and_a_study_in_order():
-    said = r"'Broken' failed in round 1, run 0: ValueError: boom \(.*test_executors"
-    with pytest.raises(InvalidForecast, match=said):
-        oc.play(Broken, "drift", horizon=90, runs=2, jobs=2)
-    asked = {"horizon": [30, 60, 90], "runs": 3, "measures": ["ece"]}
-    who = [Mean, F.ForecastHedging()], N.Drift()
-    assert oc.play(*who, **asked, jobs=2).cells == oc.play(*who, **asked).cells
-
-
-def test_errors_are_those_of_this_process_in_others():
-    said = r"'Broken' failed in round 1, run 0: ValueError: boom \(.*test_executors"
-    for executor in (Serial(), Disorderly()):
-        (found,) = results(small([made(Broken)]), executor)
-        assert isinstance(found, InvalidForecast)
-        assert re.search(said, str(found))
-    assert isinstance(fault(KeyError("x")), CellError)
-    assert len(str(fault(ValueError("x" * 10**6)))) < 1100
-
-
-class Slow(Mean):
-    def __init__(self, horizon):
-        super().__init__()
-        self.horizon = horizon
+        self.folder, self.first = folder, horizon == 24  # which is played first
+        if os.getpid() != home and self.first:
+            child = subprocess.Popen(["sleep", "60"])
+            with open(os.path.join(folder, "children"), "a") as file:
+                file.write(f"{child.pid}\n")
 
     def update(self, forecast, outcome):
-        time.sleep(0.01 if self.horizon > 10 else 0.0)
+        while not self.first:
+            threading.Event().wait(0.01)
 
 
 @pytest.mark.slow
-def test_a_study_that_is_stopped_leaves_no_process():
-    playing = play_cells(small([made(Slow)], (20, 22, 24, 26), 3), Progress(1), Processes(2))
+def test_a_study_that_is_stopped_leaves_no_process(tmp_path):
+    """Nor what players have begun."""
+    who = made(Endless, {"folder": str(tmp_path), "home": os.getpid()})
+    playing = play_cells(small([who], (20, 22, 24), 1), Progress(1), Processes(2))
     next(playing)
-    pids = workers_of(os.getpid())
-    assert len(pids) == 2
+    pids = [*workers_of(os.getpid()), *map(int, (tmp_path / "children").read_text().split())]
+    assert len(pids) >= 3
     playing.close()
-    all_gone(pids)
+    all_gone(pids, 10.0)
 
 
 # ---------------------------------------------------------------- who is asked
@@ -298,29 +235,184 @@ def closes():
 
 @pytest.mark.parametrize("jobs", [0, most_jobs() + 1, 1.5, True])
 def test_jobs_out_of_range_are_refused(jobs):
-    said = rf"jobs = {jobs!r}; expected an integer from 1 to {most_jobs()}"
-    with pytest.raises(InvalidParameter, match=said):
+    with pytest.raises(
+        InvalidParameter, match=rf"jobs = {jobs!r}; expected an integer from 1 to {most_jobs()}"
+    ):
         executor_of(jobs)
 
 
 def test_without_jobs_only_much_plain_python_takes_processes(monkeypatch):
     assert (executor_of(1).threads, type(executor_of())) == (1, Serial)
     monkeypatch.setattr(executors, "cores", lambda: 2)
-    steps, plain = cells((10**6,), 2), small([made(Mean)], (10**6,), 2)
-    assert [type(all_cores(planned)) for planned in (steps, small([made(Mean)]), plain)] == [
-        Serial,
-        Serial,
-        Processes,
-    ]
-    assert isinstance(all_cores(small([made(closes())], (10**6,), 2)), Serial)
-
-
-def test_where_no_process_may_begin_another_it_is_said_or_this_one_plays(monkeypatch):
-    """As within a pool of Python, of which processes are daemons."""
-    monkeypatch.setattr(executors, "cores", lambda: 2)
+    much = small([made(Mean)], (10**6,), 2)
+    for planned, kind in (
+        (cells((10**6,), 2), Serial), (small([made(Mean)]), Serial), (much, Processes),
+        (small([made(closes())], (10**6,), 2), Serial),
+    ):  # fmt: skip
+        assert type(all_cores(planned)) is kind
+    # As within a pool of Python, of which processes are daemons.
     monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
-    assert isinstance(all_cores(small([made(Mean)], (10**6,), 2)), Serial)
+    assert isinstance(all_cores(much), Serial)
     with pytest.raises(
         WorkerError, match=r"no process can be begun: AssertionError: daemonic .* or jobs = 1"
     ):
         results(small([made(Mean)]), Processes(2))
+
+
+# ---------------------------------------------------------------- what is sent
+
+
+def test_what_cannot_be_sent_and_other_versions_are_refused_by_name(monkeypatch):
+    with pytest.raises(
+        InvalidParameter, match=r"'Closes' cannot be sent to other processes: TypeError: .*generator"
+    ):
+        results(small([made(closes())]), Processes(2))
+    ours, blob = versions(), packed(cells())
+    assert set(ours) == {"Python", "onlinecal", "numpy", "numba", "scipy", "the source of onlinecal"}
+    for name in ours:
+        monkeypatch.setattr("onlinecal.study.sending.versions", lambda name=name: {**ours, name: "0.1"})
+        opened.cache_clear()
+        with pytest.raises(WorkerError, match=f"a worker has {name} 0.1, and not {ours[name]}"):
+            opened(blob)
+
+
+PLAYS = """
+import pickle, sys
+from onlinecal.study.sending import opened
+from onlinecal.study import play_batch
+blob, units = pickle.load(open(sys.argv[1], "rb"))
+cells = opened(blob)
+batches = [play_batch(cells[unit.cell], range(unit.first, unit.last)) for unit in units]
+pickle.dump(batches, open(sys.argv[2], "wb"))
+"""
+
+
+def same_elsewhere(planned, folder):
+    """Plays here, and then what was sent in a process of another folder; `planned` may be hidden in between."""
+    blob, cut = packed(planned), units(planned, 2)
+    here = [play_batch(planned[unit.cell], range(unit.first, unit.last)) for unit in cut]
+    yield
+    (folder / "in").write_bytes(pickle.dumps((blob, cut)))
+    subprocess.run([sys.executable, "-c", PLAYS, "in", "out"], cwd=folder, check=True)
+    for a, b in zip(here, pickle.loads((folder / "out").read_bytes()), strict=True):
+        assert a.totals.keys() == b.totals.keys()
+        assert all((a.totals[column] == b.totals[column]).all() for column in a.totals)
+    yield
+
+
+OWN = """
+from MARK.deep import Rate
+import MARK_late as MARK_deep
+class Own:
+    def __init__(self, rate=Rate(0.25)): self.rate = rate
+    def forecast(self): return {self.rate.r: 0.5, MARK_deep.high(0): 0.5}
+    def update(self, forecast, outcome): pass
+def measure(gamma): return gamma.predictions.max()
+"""
+LATE = """
+from numba import njit
+HIGH = 0.75
+@njit
+def high(i): return HIGH + twice(i)
+@njit
+def twice(i): return 2 * i
+"""
+SCENARIO = """
+runs = 3
+horizons = [20, 40]
+measures = ["ece", "MARK_own:measure"]
+natures = ["drift"]
+forecasters = [{ name = "MARK_own:Own" }]
+"""
+
+
+def test_plug_ins_are_sent_with_their_text(tmp_path, monkeypatch):
+    """To a machine where their files do not lie: modules, a package, modules that they import. Parameters that are
+    objects of theirs are told apart as here, since the randomness of a player depends on them.
+    """
+    mark = f"p{random.randrange(10**9)}"
+    (tmp_path / mark).mkdir()
+    for name, text in (
+        (f"{mark}/__init__.py", ""), (f"{mark}/deep.py", "class Rate:\n    def __init__(self, r): self.r = r\n"),
+        (f"{mark}_own.py", OWN), (f"{mark}_late.py", LATE), ("s.toml", SCENARIO),
+    ):  # fmt: skip
+        (tmp_path / name).write_text(text.replace("MARK", mark))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    own = list(load(tmp_path / "s.toml").cells)
+    given = made(sys.modules[f"{mark}_own"].Own, {"rate": sys.modules[f"{mark}.deep"].Rate(0.125)})
+    there = same_elsewhere(
+        own + list(cells(forecasters=[(given, "given")], natures=[N.Bernoulli(0.5)])), tmp_path
+    )
+    next(there)
+    for file in sorted(tmp_path.rglob("*.py")):
+        file.unlink()
+    # The file that lies there under the name is not played.
+    (tmp_path / f"{mark}_late.py").write_text("HIGH = 0.9\n")
+    next(there)
+
+
+STEPS = """
+import onlinecal as oc
+from dataclasses import dataclass
+from onlinecal.forecasters import Forecaster
+from onlinecal.engine.steps import Forecaster as Player, kernel, law, state
+
+@kernel
+def nearer(mean, outcome):
+    return mean + 0.1 * (outcome - mean)
+
+def say(run, number):
+    values, weights = law(run)
+    values[0], weights[0] = state(run)[0], 1.0
+    return 1
+
+def follow(run, place, forecast, outcome, number):
+    state(run)[0] = nearer(state(run)[0], outcome)
+    return 0
+
+@dataclass(frozen=True)
+class Smoothing(Forecaster):
+    def start(self, horizon, stream):
+        return Player(say, follow, [0.5])
+
+@oc.compiled
+class Follows:
+    def __init__(self): self.mean = 0.5
+    def forecast(self): return self.mean
+    def update(self, forecast, outcome): self.mean += 0.1 * (outcome - self.mean)
+"""
+
+
+def test_machine_code_that_is_kept_of_a_module_that_is_not_found(tmp_path, monkeypatch):
+    """As on a worker that shares a file system with what has played the same before."""
+    mark = f"p{random.randrange(10**9)}"
+    (tmp_path / f"{mark}.py").write_text(STEPS)
+    monkeypatch.syspath_prepend(tmp_path)
+    own = importlib.import_module(mark)
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    there = same_elsewhere(small([own.Smoothing(), made(own.Follows)]), elsewhere)
+    next(there), next(there)
+
+
+SCRIPT = f"""
+{STEPS}
+class Plain:
+    def forecast(self): return FORECAST
+    def update(self, forecast, outcome): pass
+FORECAST = 0.3
+
+print("begun")
+asked = dict(horizon=[50, 100], runs=2, progress=False, measures=["ece", lambda gamma: gamma.weight])
+one, two = (oc.play([Smoothing(), Follows, Plain], "drift", **asked, jobs=jobs) for jobs in (None, 2))
+print(one.cells == two.cells, [cell.loop for cell in two.cells])
+"""
+
+
+@pytest.mark.slow
+def test_a_script_without_a_guard_sends_what_it_defines(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    loops = ["compiled"] * 4 + ["python"] * 2
+    assert (done.stderr, done.stdout) == ("", f"begun\nTrue {loops}\n")

@@ -1,18 +1,21 @@
-"""Γ that is kept: read back it is what was measured, to the last bit, and it takes little room."""
+"""Γ that is measured and kept: runs that are read together, level sets that are read back, to the last bit."""
+
+import itertools
 
 import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.levels import LevelSets
+from onlinecal.engine import history
 from onlinecal.engine.game import Game
 from onlinecal.measures import MEASURES
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Entry, plan, play_cell
 from onlinecal.study import gammas as gammas_module
-from onlinecal.study.gammas import Gammas, Group, Packer, joined, whole_runs
+from onlinecal.study.gammas import Gammas, Packer, whole_runs
 from onlinecal.study.panel import Panel
 
 F, N = oc.forecasters, oc.natures
@@ -136,58 +139,112 @@ def test_gamma_of_more_levels_than_are_kept():
     assert all(same(known[0][0][run], held.of(0, run)) for run in range(3))
 
 
-def test_of_two_groups_that_have_a_run_the_whole_one_counts():
-    known = packed_and_known(F.EmpiricalMean(), N.Drift(), [20, 400])[1]
-    some, whole = packed(known, None, keep=10).groups, packed(known, None).groups
-    assert joined(some + whole) == some + whole
-    assert joined(whole + some + whole) == whole
-    assert same(Gammas(some + whole).of(1, 2), known[1][0][2])
-    assert Gammas(some).of(1, 2) is None
-    assert not Group(0, b"\1", (whole[0].files[0][:-9],)).sound()
-
-
 # ---------------------------------------------------------------- found again
 
 
 def test_gamma_of_a_study(monkeypatch):
-    study = oc.play("forecast_hedging", TWO, horizon=100, runs=3, seed=5, measures=["ece"], per_decade=2)
+    options = {"horizon": 100, "runs": 3, "seed": 5, "measures": ["ece"], "per_decade": 2}
+    study = oc.play("forecast_hedging", TWO, **options)
     game = Game(F.ForecastHedging(), TWO, horizon=100, runs=range(3), seed=5)
     game.advance(32)
     played = study.cells[0]
-    assert same(played.gamma(1, 2), game.gammas()[2])
     assert same(study.gamma(round=32, run=2), game.gammas()[2])
     assert same(study.gamma(round=32, run=2, stream="drift"), game.gammas(0)[2])
     game.advance(100)
     assert same(played.gamma(-1, 0, 1), game.gammas(1)[0])
     assert same(study.gamma("forecast hedging", study.natures[0], 100, run=1), game.gammas()[1])
     for arguments, said in (
-        ((3, 0), "checkpoint = 3; expected an integer from -3 to 2"),
-        ((0, 3), "run = 3; expected an integer from 0 to 2"),
-        ((0, 0, 2), "stream = 2; expected an integer from 0 to 1"),
-        ((0, 1.5), "run = 1.5"),
+        ((3, 0), "checkpoint = 3"),
+        ((0, 3), "run = 3"),
+        ((0, 0, 2), "stream = 2"),
+        ((0, 1.5), "run"),
     ):
         with pytest.raises(InvalidParameter, match=said):
             played.gamma(*arguments)
-    for options, said in (
-        ({"round": 33}, r"round = 33; expected one of the checkpoints 10, 32, 100"),
-        ({"horizon": 99}, r"horizon = 99; expected one of 100"),
+    for asked, said in (
+        ({"round": 33}, "10, 32, 100"),
+        ({"horizon": 99}, "one of 100"),
         ({"stream": "drft"}, "stream"),
     ):
         with pytest.raises(oc.OnlinecalError, match=said):
-            study.gamma(**options)
+            study.gamma(**asked)
     # However runs are cut into batches.
     monkeypatch.setattr("onlinecal.study.run.BATCH", 2)
-    apart = oc.play("forecast_hedging", TWO, horizon=100, runs=3, seed=5, measures=["ece"], per_decade=2)
+    apart = oc.play("forecast_hedging", TWO, **options)
     assert [group.runs for group in apart.cells[0].gammas.groups] == [range(1), range(1, 3)]
     for i, run, stream in np.ndindex(3, 3, 2):
         assert same(apart.cells[0].gamma(i, run, stream), played.gamma(i, run, stream))
 
 
-def test_gamma_that_is_not_kept_is_none_and_totals_are_the_same():
-    options = {"horizon": 200, "runs": 2, "measures": ["ece", "cdl"], "per_decade": 1}
-    all_of, none, some = (
-        oc.play("empirical_mean", "drift", **options, keep=keep) for keep in ("all", "none", 30)
-    )
-    assert none.gamma() is some.gamma() is None
-    assert some.gamma(round=10).levels <= 10
-    assert all_of.cells == none.cells == some.cells
+# ---------------------------------------------------------------- read together
+
+#: several measures with a form for many Γ; a task; and measures without one
+PANELS = [["ece", "brier", "smooth_ce", "cdl"], ["log_loss", "step_ce", {"name": "ece", "order": 2.0}, "nce"]]
+
+
+@pytest.mark.parametrize("measures", PANELS)
+@pytest.mark.parametrize("forecaster", [F.ForecastHedging(), F.EmpiricalMean()], ids=str)
+def test_totals_are_those_of_each_gamma(forecaster, measures, seed):
+    """In a study that reads all runs together, and of several streams of which some have no round yet."""
+    tasks = ["umbrella", "quadratic", {"name": "umbrella", "response": {"name": "rounded", "m": 4}}]
+    options = {"horizon": 60, "runs": 7, "seed": seed, "measures": measures, "tasks": tasks}
+    played = oc.play(forecaster, TWO, **options).cells[0]
+    panel = Panel.of(measures, tasks)
+    assert any(asked.many is not None for asked in panel.measures)
+
+    def alone(gamma):
+        return [gamma.weight * value for asked in panel.asked for value in asked.read(gamma)]
+
+    for i, run in itertools.product(range(len(played.rounds)), range(7)):
+        each = [played.gamma(i, run, stream) for stream in (None, 0, 1)]
+        empty = [0.0] * len(panel.columns)
+        expected = [total for gamma in each for total in (empty if gamma is None else alone(gamma))]
+        found = [totals[i, run] for totals in played.totals.values()]
+        assert np.array(found).tobytes() == np.array(expected, float)[: len(found)].tobytes()
+
+
+@pytest.mark.parametrize("forecaster", [F.ForecastHedging(), F.EmpiricalMean()], ids=str)
+@pytest.mark.parametrize(("at_once", "held", "keep"), [(40, 1, "all"), (500, 300, 30), (1, 2**22, 30)])
+def test_what_is_kept_is_the_same_in_parts_of_any_size(forecaster, at_once, held, keep, monkeypatch, seed):
+    """Parts of the runs get smaller as a history grows; bytes are compressed as they come, or in the end."""
+    options = {"horizon": 300, "runs": 4, "measures": ["ece", "cdl"], "keep": keep, "seed": seed}
+    whole = oc.play(forecaster, TWO, **options).cells[0]
+    monkeypatch.setattr(history, "AT_ONCE", at_once)
+    monkeypatch.setattr(gammas_module, "HELD", held)
+    parts = oc.play(forecaster, TWO, **options).cells[0]
+    assert parts == whole == oc.play(forecaster, TWO, **options | {"keep": "none"}).cells[0]
+    for i, run, stream in itertools.product(range(len(whole.rounds)), range(4), (None, 0, 1)):
+        one, other = whole.gamma(i, run, stream), parts.gamma(i, run, stream)
+        assert same(one, other) if one else other is None
+
+
+def test_a_list_of_one_horizon_is_read_at_its_end_alone():
+    seen = []
+
+    def levels(gamma):
+        seen.append(gamma.levels)
+        return 0.0
+
+    options = {"runs": 5, "measures": ["ece", levels]}
+    on_the_way = oc.play("forecast_hedging", "drift", horizon=100, **options).cells[0]
+    assert len(seen) == 1 + 5 * len(on_the_way.rounds)  # and once on a sample, before the game
+    seen.clear()
+    end = oc.play("forecast_hedging", "drift", horizon=[100], **options).cells[0]
+    assert len(seen) == 1 + 5
+    assert end.rounds.tolist() == [100]
+    assert len(on_the_way.rounds) > 1
+    for name, totals in end.totals.items():
+        assert totals[-1].tobytes() == on_the_way.totals[name][-1].tobytes()
+
+
+def test_an_error_names_the_run_whatever_is_read_together():
+    """NaN of a form for many Γ cannot be; of another measure the message is that of the run."""
+
+    def strange(gamma):
+        return float("nan") if gamma.weight == 100.0 and strange.left.pop() else 0.0
+
+    strange.left = [False, True, False, False]
+    with pytest.raises(
+        InvalidData, match=r"strange is NaN .*; after round 100 of 'constant' against 'drift', run 2$"
+    ):
+        oc.play("constant", "drift", horizon=[100], runs=4, measures=["ece", strange])

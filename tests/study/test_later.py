@@ -77,17 +77,6 @@ def test_only_what_is_missing_is_computed_or_played(tmp_path, counted, before, a
             assert {run for group in store.gammas(key) for run in group.runs} == set(range(runs))
 
 
-def test_another_keep_is_for_runs_that_are_still_to_be_played(tmp_path):
-    path = tmp_path / "a.db"
-    played(path, added(keep="none"))
-    assert played(path, added(keep="all"), resume=True)[2] == set()
-    assert read(path).cells[0].gamma(-1, 0) is None
-    for keep in ("all", "none"):
-        played(path, added(keep=keep, runs=5), resume=True)
-        found = read(path).cells[0]
-        assert [found.gamma(-1, run) is None for run in range(5)] == [True] * 3 + [False] * 2
-
-
 def test_a_measure_that_was_taken_out_is_not_shown_and_stays(tmp_path, counted):
     path, both = tmp_path / "a.db", added(["ece", "cdl"], ["umbrella"], keep="none")
     played(path, both)
@@ -152,17 +141,6 @@ def test_a_measure_that_fails_of_what_is_kept_fails_its_cells_and_the_others_are
     assert Status.of(path).failed == ()
 
 
-@pytest.mark.parametrize("people", [[], [{"task": "umbrella", "join": 3}]])
-def test_players_certify_and_people_are_counted_in_all_runs_whatever_was_measured_before(tmp_path, people):
-    path = tmp_path / "a.db"
-    options = {"forecasters": [F.AlmostOneStepAhead()], "people": People.of(people, 1), "keep": "none"}
-    played(path, added(runs=2, **options))
-    # All runs are played for another measure, of which two are there already, and then more of them.
-    for runs in (4, 6):
-        resumed(path, added([last], runs=runs, **options))
-        assert "distance_certificate" in read(path).measures
-
-
 @pytest.mark.parametrize(
     "statement",
     ["UPDATE gammas SET arrays = zeroblob(length(arrays))", "UPDATE gammas SET first = first + 9"],
@@ -204,16 +182,6 @@ def test_measure_again_adds_columns_to_a_file(tmp_path, counted):
     change(path, "DELETE FROM gammas")
     assert measure_file_again(path, Panel.of(["cdl"], rounds=80))[0] == 8
     assert "cdl" in read(path).measures
-
-
-def test_of_gamma_that_is_not_kept_nothing_is_computed(tmp_path):
-    path = tmp_path / "a.db"
-    played(path, added(keep=25))
-    count, reasons = measure_file_again(path, Panel.of(["cdl"], rounds=80))
-    assert count == 2  # the cells of the forecaster with a grid
-    (((name, why), where),) = reasons.items()
-    assert (name, why, len(where)) == ("cdl", "their level sets are not kept", 2)
-    assert ["cdl" in cell.totals for cell in read(path).cells] == [True, True, False, False]
 
 
 def test_what_cannot_be_computed_of_any_cell_is_an_error():

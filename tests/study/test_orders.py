@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, ttest_ind, ttest_rel
+from scipy.stats import binom, ttest_rel
 
-import onlinecal as oc
 from onlinecal.study.compare import adjusted, differences, lower, ranks, simultaneous
 
 #: studies that are simulated
@@ -68,12 +67,6 @@ def test_all_intervals_hold_together(seed, noise):
         assert alone > most
 
 
-def test_what_is_said_is_found_when_it_is_plain(seed):
-    rng = np.random.default_rng(seed)
-    (said,) = lower([differences(np.array([[0.0], [10.0], [20.0]]) + normal(rng, (3, 16)))])
-    assert said.tolist() == [[False, True, True], [False, False, True], [False, False, False]]
-
-
 def test_differences_are_those_of_paired_tests(seed):
     values = normal(np.random.default_rng(seed), (3, 9))
     found = differences(values)
@@ -97,17 +90,6 @@ def test_identical_totals_are_no_difference():
     assert list(ranks(found.means)[:2]) == [ranks(found.means)[0]] * 2
 
 
-@pytest.mark.parametrize(
-    ("runs", "p", "half", "said"), [(1, 1.0, np.inf, False), (2, 0.5, np.inf, False), (16, None, 0.0, True)]
-)
-def test_few_runs(runs, p, half, said):
-    """The same difference in two runs may be chance: of ±1, each with 1/2, it is in every other study."""
-    found = differences(np.array([[1.0] * runs, [2.0] * runs]))
-    assert p is None or found.p[0, 1] == p
-    assert found.half_width(0.95)[0, 1] == half
-    assert lower([found])[0].tolist() == [[False, said], [False, False]]
-
-
 @pytest.mark.parametrize("runs", [2, 3, 4, 6])
 def test_differences_of_plus_or_minus_one(seed, runs):
     """Each with 1/2, so that the expected difference is 0: what is said is wrong with at most 5 %, by enumeration.
@@ -129,27 +111,6 @@ def test_infinite_totals_are_ranked_last_and_never_in_order():
     assert list(ranks(found.means)) == [1.0, 2.5, 2.5]
 
 
-@pytest.mark.slow
-def test_runs_in_which_forecasters_share_their_luck_are_not_independent(seed):
-    """Why forecasters are compared run by run also where nature may look at forecasts.
-
-    A Markov chain that changes with 1/2 is a fair coin, and declares that it looks at the past. Brier totals of the
-    constants 0.3 and 0.7 are linear in the number of ones, with opposite signs: their expected difference is 0. Welch's
-    interval takes them for independent and misses in 17 % of groups of 8 runs. As often |t| of 7 degrees of freedom is
-    above 2.145/√2. One difference a run misses in 5 %, for normal differences, and of 10^6 groups in 5.0 %. Bounds are
-    the 1e-7 quantiles for 4 and 6 %, of 1,000 groups.
-    """
-    groups, size = 1000, 8
-    who, whom = [oc.forecasters.Constant(0.3), oc.forecasters.Constant(0.7)], oc.natures.Markov(0.5, 0.5)
-    both = oc.play(who, whom, horizon=100, runs=groups * size, seed=seed, measures=["brier"], per_decade=1)
-    first, second = (cell.totals["brier"][-1].reshape(groups, size) for cell in both.cells)
-    most = binom.isf(1e-7, groups, 0.06)
-    missed = sum(differences(np.stack(pair)).p[0, 1] <= 0.05 for pair in zip(first, second, strict=True))
-    welch = int((ttest_ind(first, second, axis=1, equal_var=False).pvalue <= 0.05).sum())
-    assert missed <= most
-    assert welch > most
-
-
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=4))
 def test_adjusted_values_are_those_of_holm_on_both_sides(p):
     """By the definition: reject in order while p/2 is at most α/(2m − number rejected)."""
@@ -166,9 +127,3 @@ def test_adjusted_values_are_those_of_holm_on_both_sides(p):
             rejected.add(i)
         if all(abs(value - alpha) > 1e-12 for value in found):
             assert {i for i, value in enumerate(found) if value <= alpha} == rejected
-
-
-def test_ranks():
-    assert list(ranks(np.array([3.0, 1.0, 2.0]))) == [3.0, 1.0, 2.0]
-    assert list(ranks(np.array([0.0, 0.0, 0.0, 5.0]))) == [2.0, 2.0, 2.0, 4.0]
-    assert list(ranks(np.array([1.0, 1.0 + 1e-13]))) == [1.5, 1.5]

@@ -1,4 +1,6 @@
-"""Plans and panels: what is played and read at checkpoints, and what is refused before anything is."""
+"""Plans, their outlook, and panels: what is refused before it is played, and what is read at checkpoints."""
+
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -8,14 +10,11 @@ from onlinecal.core.columns import ACCOUNT
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.decisions.tasks import DecisionTask, swap_regret, umbrella
 from onlinecal.engine.game import Game
+from onlinecal.forecasters import as_forecaster
 from onlinecal.measures import MEASURES
-from onlinecal.schedules.base import Clock
-from onlinecal.study import panel as panels
 from onlinecal.study.outlook import outlook
 from onlinecal.study.panel import Panel
-from onlinecal.study.planning import Entry
-from onlinecal.study.promises import promises
-from onlinecal.sweeping import planned
+from onlinecal.sweeping import planned, schedules_of
 from tests.results import F, N, cells, equal
 from tests.strategies import many_levels
 
@@ -30,40 +29,27 @@ class Tired:
     def update(self, forecast, outcome): ...
 
 
-LENGTHS = {"horizon": [100, 400, 4000]}
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"horizon": 0}, "expected an integer from 1"),
-        ({"horizon": [100, 50, 100]}, "horizon 100 is given twice"),
-        ({"horizon": 10.5}, "horizon = 10.5; expected an integer"),
-        ({"runs": 0}, "runs = 0"),
-        ({"seed": "x"}, "seed = 'x'"),
-        ({"per_decade": 10**12}, "per_decade = 1000000000000; expected an integer from 1 to 100"),
-        *(({"keep": keep}, f"keep = {keep!r}; expected 'all', 'none'") for keep in ("some", None, 1, 2.5, True, 2**41)),
-        ({"measures": []}, "no measures and no tasks"),
-        ({"measures": ["ece", "ece"]}, "'ece' is asked for twice"),
-        ({"measures": ["ece", oc.measures.ece]}, "asked for twice"),
+        ({"horizon": 0}, "horizon = 0"), ({"horizon": [100, 50, 100]}, "100 is given twice"),
+        ({"horizon": 10.5}, "horizon = 10.5"), ({"runs": 0}, "runs = 0"), ({"seed": "x"}, "seed = 'x'"),
+        ({"per_decade": 10**12}, "per_decade"),
+        *(({"keep": keep}, f"keep = {keep!r}") for keep in ("some", None, 1, 2.5, True, 2**41)),
+        ({"measures": []}, "no measures and no tasks"), ({"measures": ["ece", oc.measures.ece]}, "asked for twice"),
         ({"measures": [{"name": "binned_ece", "bins": 0}]}, "bins = 0"),
         ({"measures": [{"name": lambda gamma: 0.0, "x": 1}]}, "measure '<lambda>'"),
-        ({"measures": ["smooth_ece_at"]}, "'smooth_ece_at' needs the option 'sigma'; .* sigma = 0.1 }$"),
         ({"measures": ["smooth_ece_at", "ece", "random_interval_ce"]}, "'sigma'; .*; .* needs the option 'epsilon'"),
-        ({"measures": ["ece", "true_distance"], "horizon": [100, 500]}, "'true_distance' .* T = 500; expected T ≤ 400"),
-        ({"measures": [3]}, "measure 3; expected a name"),
-        ({"tasks": ["umbrela"]}, "unknown task 'umbrela'; did you mean 'umbrella'"),
+        ({"measures": ["ece", "true_distance"], "horizon": [100, 500]}, "T = 500; expected T ≤ 400"),
+        ({"measures": [3]}, "measure 3"), ({"tasks": ["umbrela"]}, "'umbrella'"),
         ({"tasks": [{"name": "mine", "payoffs": [[0, 2]]}]}, r"payoffs\[0\]\[1\] = 2"),
-        ({"tasks": [{"name": "mine", "payoffs": [[0, 1]], "action": ["a"]}]}, "has no option 'action'"),
-        ({"tasks": [{"name": "mine", "payofs": [[0, 1]]}]}, "'mine' has no option 'payofs'; did you mean 'payoffs'?"),
-        ({"tasks": [{"name": "v_shaped", "s": 0.3}]}, "task 'v_shaped' has no option 's'; known: t"),
-        ({"nature": 3}, "3 is not a nature; expected a Nature, or a class with"),
-        ({"nature": N.Replay}, "nature 'replay' needs the parameter 'file'"),
+        ({"tasks": [{"name": "mine", "payofs": [[0, 1]]}]}, "'payofs'; did you mean 'payoffs'?"),
+        ({"tasks": [{"name": "v_shaped", "s": 0.3}]}, "no option 's'; known: t"),
+        ({"nature": 3}, "3 is not a nature"), ({"nature": N.Replay}, "needs the parameter 'file'"),
         ({"forecaster": [F.Constant(), F.Constant()]}, "two forecasters are called 'constant'"),
-        ({"delays": [0, 0]}, "two schedules are called 'no delay'; leave one out"),
-        ({"forecaster": []}, "no forecasters"),
-        ({"forecaster": F.ForecastHedging("1500-T"), **LENGTHS}, "' at T = 4000: m = '1500-T' is a grid of -2500"),
-        ({"forecaster": Tired, **LENGTHS}, "'Tired' cannot be started at T = 400: ZeroDivisionError: division by zero"),
+        ({"delays": [0, 0]}, "two schedules"), ({"forecaster": []}, "no forecasters"),
+        ({"forecaster": F.ForecastHedging("1500-T"), "horizon": [100, 4000]}, "T = 4000: m = '1500-T'"),
+        ({"forecaster": Tired, "horizon": [100, 400]}, "'Tired' cannot be started at T = 400: ZeroDivisionError"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_played_is_said_before_playing(options, said, monkeypatch):
@@ -74,20 +60,6 @@ def test_what_cannot_be_played_is_said_before_playing(options, said, monkeypatch
 
 
 def test_all_measures_are_all_that_games_can_have():
-    ours = [name for name in MEASURES if name not in ("smooth_ece_at", "random_interval_ce")]
-    for horizon, short in ((400, ["true_distance"]), ([100, 401], [])):
-        games = {"horizons": [horizon] if isinstance(horizon, int) else horizon, "ends": True}
-        found = planned_with("all", **games).panel
-        assert [asked.record.name for asked in found.measures] == [*MEASURES, *short]
-        assert {*ours} < {asked.name for asked in found.measures}
-    found = planned_with(
-        ["brier", "all", {"name": "ece"}, {"name": "binned_ece", "bins": 3}], horizons=[9]
-    ).panel
-    assert [asked.name for asked in found.measures][-3:] == ["true_distance", "ece", "binned_ece(bins=3)"]
-    assert len(found.measures) == len(MEASURES) + 1
-
-
-def planned_with(measures, **games):
     options = {
         "seed": 0,
         "runs": 1,
@@ -96,7 +68,16 @@ def planned_with(measures, **games):
         "delays": 0,
         "decision_makers": (),
     }
-    return planned("constant", "drift", measures=measures, **options, **games)[0]
+    ours = {name for name in MEASURES if name not in ("smooth_ece_at", "random_interval_ce")}
+    for measures, horizons, more in (
+        ("all", [400], ["true_distance"]), ("all", [100, 401], []),
+        (["brier", "all", {"name": "binned_ece", "bins": 3}], [9], ["true_distance", "binned_ece(bins=3)"]),
+    ):  # fmt: skip
+        panel = planned("constant", "drift", measures=measures, horizons=horizons, **options)[0].panel
+        names = [asked.name for asked in panel.measures]
+        assert ours - {"binned_ece"} < set(names)  # of which one is asked for with other options
+        assert len(names) == len(MEASURES) + ("true_distance" in more)
+        assert names[len(names) - len(more) :] == more
 
 
 class Short(F.Constant):
@@ -111,33 +92,82 @@ def test_what_is_longer_than_a_player_can_play_is_left_out(tmp_path):
     assert [(cell.forecaster.strategy, cell.horizon) for cell in planned] == [
         (short, 10), (short, 16), *((constant, t) for t in (10, 16, 40))
     ]  # fmt: skip
-    ((*_, why),) = planned.incompatible
-    assert why == "horizon = 40, but forecaster 'short' plays 16 rounds; expected at most 16"
-    assert [cell.forecaster.strategy for cell in cells([40], forecasters=[short, constant], **drift)] == [
-        constant
+    assert [why for *_, why in planned.incompatible] == [
+        "horizon = 40, but forecaster 'short' plays 16 rounds; expected at most 16"
     ]
     assert outlook(planned).cells == 5
     file = tmp_path / "a.csv"
     file.write_text("outcome,base\n" + "0,0.5\n1,0.5\n" * 60)
-    replay = N.Replay(str(file))
-    recorded = cells([50, 100, 200], forecasters=[constant], natures=[replay])
-    assert [c.horizon for c in recorded] == [50, 100, 120]
+    replay, based = N.Replay(str(file)), N.Replay(str(file), base="base")
+    assert [c.horizon for c in cells([50, 100, 200], forecasters=[constant], natures=[replay])] == [
+        50,
+        100,
+        120,
+    ]
     # Pairs that cannot play each other.
-    based = N.Replay(str(file), base="base")
     planned = cells([10, 20], forecasters=[F.OnlinePlatt(), constant], natures=[N.Drift(), based])
     assert [(c.forecaster.label, c.nature.strategy) for c in planned[::2]] == [
         ("constant", N.Drift()), ("online platt", based), ("constant", based)
     ]  # fmt: skip
-    said = "forecaster 'online_platt' needs base, which nature 'drift' does not reveal"
-    assert planned.incompatible == (("online platt", "drift", said),)
-    assert (len(planned[:1]), planned[:1].incompatible) == (1, planned.incompatible)
+    assert [pair[:2] for pair in planned.incompatible] == [("online platt", "drift")]
     for options, said in (
         ({"forecasters": [short], **drift}, "plays 16 rounds"),
-        ({"natures": [replay], "horizons": [200]}, "has 120 rounds; expected at most 120"),
+        ({"natures": [replay], "horizons": [200]}, "has 120 rounds"),
         ({"forecasters": [F.OnlinePlatt()]}, "does not reveal; nor can 1 other pair be played"),
     ):
         with pytest.raises(InvalidParameter, match=said):
             cells(**{"horizons": [40]} | options)
+
+
+# ---------------------------------------------------------------- the outlook
+
+
+def test_counts_of_what_is_to_be_played():
+    planned = cells()
+    there = {cell.key: 3 for cell in planned}
+    for plan, known, expected in (
+        (planned, {}, (8, 0, 0, 8, sum(cell.work for cell in planned))),
+        (cells(horizons=(50, 100, 200)), there, (12, 8, 0, 4, 4 * 200 * 3)),
+        (cells(runs=5), there, (8, 0, 8, 0, 4 * 150 * 2)),
+        (planned, there, (8, 8, 0, 0, 0)),
+    ):
+        found = outlook(plan, known)
+        assert (found.cells, found.finished, found.begun, found.new, found.run_rounds) == expected
+        assert (len(found.pairs), found.horizons[:2]) == (4, (50, 100))
+        assert sum(line.count("of which some runs") for line in found.lines()) == (found.begun > 0)
+
+
+class Plain(Tired):
+    def __init__(self): ...
+
+
+def test_loops_are_those_that_play():
+    who = F.ForecastHedging(), F.PerturbedLeader(), F.Calibeating(), as_forecaster(Plain)
+    whom = N.Contrarian(), N.Streams((N.Drift(), N.Bernoulli())), N.Mixture((N.Drift(), N.Markov()))
+    planned = cells([20], 2, forecasters=who, natures=whom, schedules=schedules_of("every_unit", [0, 3]))
+    plays = {}
+    for cell in planned:
+        options = {"horizon": 20, "runs": range(1), "schedule": cell.schedule}
+        game = Game(cell.forecaster.strategy, cell.nature.strategy, **options)
+        plays[cell.forecaster.label, cell.nature_label] = "compiled" if game.compiled else "python"
+    found = outlook(planned)
+    assert {(who, whom): loop for who, whom, loop in found.pairs} == plays
+    assert found.loops == Counter(plays.values())
+    assert set(found.loops) == {"compiled", "python"}
+
+
+def test_measures_that_take_most_of_the_time_are_named():
+    """Before a game: by the levels that Γ can have, the checkpoints and the runs that are left."""
+    panel = Panel.of(["ece", "distance_lower"])
+    who = F.ForecastHedging(m=9), F.EmpiricalMean()
+    planned = cells([40, 800], 50, panel=panel, forecasters=who, natures=[N.Drift()])
+    of_grid, of_any = 2 * 50 * 0.04, 50 * (0.16 + 0.2)
+    there = {cell.key: 50 for cell in planned[1:]}
+    for known, seconds, said in (({}, of_grid + of_any, 1), (there, of_grid / 2, 0)):
+        found = outlook(planned, known)
+        assert found.measuring == {"distance_lower": pytest.approx(seconds)}
+        assert len([line for line in found.lines() if "measuring" in line]) == said
+    assert outlook(cells(panel=Panel.of("ece"))).measuring == {}
 
 
 # ---------------------------------------------------------------- what is read
@@ -169,6 +199,10 @@ def test_fresh_games_and_prefixes():
     assert (curve.fresh, prefix.fresh, prefix.rounds[-1]) == (True, False, 1600)
     assert (prefix.totals[-1] == curve.totals[-1]).all()
     assert (fresh.curve("ece", horizon=1600).totals == prefix.totals[-1:]).all()
+    # The exponent of what is proved, over these T; none over the prefixes of one game.
+    bounds = {t: p.bound for t, p in curve.promises}
+    assert curve.proven() == pytest.approx(np.log(bounds[1600] / bounds[100]) / np.log(16))
+    assert prefix.proven() is None
 
 
 def test_guarantees_are_drawn_only_where_they_hold_and_certificates_too():
@@ -184,12 +218,14 @@ def test_guarantees_are_drawn_only_where_they_hold_and_certificates_too():
 def test_classes_and_single_names_stand_for_themselves():
     options = {"horizon": 50, "runs": 2}
     study = oc.play(F.ForecastHedging, N.Drift, measures="ece", tasks={"name": "umbrella"}, **options)
-    lists = {"measures": ["ece"], "tasks": ["umbrella"]}
-    assert equal(study, oc.play([F.ForecastHedging()], [N.Drift()], **lists, **options))
-    assert [row.name for row in oc.evaluate([0.5], [1], measures="ece").rows] == ["ece"]
+    assert equal(
+        study, oc.play([F.ForecastHedging()], [N.Drift()], measures=["ece"], tasks=["umbrella"], **options)
+    )
     two = oc.play([F.Constant(), F.EmpiricalMean()], N.Drift(), horizon=50, runs=1)
-    assert two.only(["constant"]).forecasters == ["constant"]
-    assert two.only(None, ["drift"]).natures == ["drift"]
+    assert (two.only(["constant"]).forecasters, two.only(None, ["drift"]).natures) == (
+        ["constant"],
+        ["drift"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -226,38 +262,3 @@ def test_a_measure_with_a_limit_has_two_columns_only_where_it_can_be_reached():
     assert low <= many.weight * MEASURES["interval_ce"].function(many) <= high
     assert Panel.of(["interval_ce"], rounds=10**5).names == ["interval_ce"]
     assert len(Panel.of(["interval_ce"]).names) == 2
-
-
-# ---------------------------------------------------------------- very many cells
-
-
-def many():
-    who, whom = [F.ForecastHedging(m) for m in range(2, 10)], [N.Bernoulli(i / 100) for i in range(1, 9)]
-    return cells((4,), 1, forecasters=who, natures=whom)
-
-
-def test_bounds_are_found_once_for_each_player_and_column(monkeypatch):
-    followed, names = [], Entry.following.__globals__
-    following, asked, guarantees = names["following"], [], F.ForecastHedging.guarantees.fget
-    monkeypatch.setitem(names, "following", lambda *a: followed.append(a) or following(*a))
-    seen = property(lambda self: asked.append(self) or guarantees(self))
-    monkeypatch.setattr(F.ForecastHedging, "guarantees", seen)
-    fresh = many()
-    found = [promises(cell) for cell in fresh]
-    assert len(asked) == 8
-    entries = [cell.forecaster for cell in fresh[:8]] + [cell.nature for cell in fresh[::8]]
-    stated = sum(len(entry.guarantees) for entry in entries)
-    assert len(followed) <= stated * len(fresh[0].panel.columns) < len(fresh) * len(fresh[0].panel.columns)
-    # Each is that of its pair, whichever was asked for before.
-    assert found == [promises(many()[i]) for i in range(len(fresh))]
-    assert len(set(found)) > 1
-
-
-def test_nothing_is_measured_or_drawn_to_see_that_a_study_can_be_played(monkeypatch):
-    """Machine code for that takes longer to load than a finished study of some thousand cells to read."""
-    monkeypatch.setattr(panels, "measured", lambda *_: pytest.fail("a measure of the catalogue was tried"))
-    monkeypatch.setattr(
-        Clock, "check", lambda *_: pytest.fail("a clock that is always the same was looked at")
-    )
-    assert Panel.of(["ece", "cdl"], ["umbrella"]).names[0] == "ece"
-    many()

@@ -8,11 +8,9 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.columns import Column, Held
-from onlinecal.core.errors import InvalidForecast, InvalidParameter, StoreError
-from onlinecal.core.guarantee import Guarantee, Sight
+from onlinecal.core.errors import StoreError
 from onlinecal.decisions import tasks as decisions
-from onlinecal.engine import game
-from onlinecal.study import play_batch, play_cell
+from onlinecal.study import play_batch
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
 from tests.results import F, N, cells, equal, played, read, refused, resumed, session, study
@@ -52,39 +50,6 @@ def test_what_is_stored_comes_back(tmp_path):
     assert [cell.origin.game for cell in read(path).cells] == [cell.content for cell in planned]
     assert planned[0].content["forecaster"]["class"] == "ForecastHedging"
     assert sorted(file.name for file in path.parent.iterdir()) == [".a.db.lock", "a.db"]
-
-
-def test_which_loop_played_is_kept_and_changes_nothing(tmp_path, monkeypatch, whole):
-    assert {cell.loop for cell in played(tmp_path / "a.db", cells(runs=2))[0].cells} == {"compiled"}
-
-    class InPython(game.Game):
-        def __init__(self, *players, **options):
-            super().__init__(*players, **options)
-            self.in_python = True
-            self.compiled = False
-
-    # Runs that are added by the other loop; the file says so, and the numbers are those of one alone.
-    monkeypatch.setattr("onlinecal.study.run.Game", InPython)
-    both, _, _ = played(tmp_path / "a.db", cells(), resume=True)
-    assert {cell.loop for cell in both.cells} == {"both"}
-    assert both.cells == whole.cells
-
-
-def test_recorded_outcomes_and_the_steps_of_grids_are_in_the_file(tmp_path):
-    file = tmp_path / "rows.csv"
-    file.write_text("outcome\n" + "1\n0\n1\n" * 100)
-    replay = N.Replay(str(file))
-    natures = [N.Drift(), replay, N.Switch(N.Drift(), replay, 50), N.Mixture((N.Drift(), replay))]
-    played(tmp_path / "a.db", cells(forecasters=[F.ForecastHedging(), F.EmpiricalMean()], natures=natures))
-    found = read(tmp_path / "a.db")
-    assert [c.recorded for c in found.cells if c.horizon == 50] == [False, False, *[True] * 6]
-    assert {(c.forecaster, c.horizon, c.steps) for c in found.cells} == {
-        ("forecast hedging", 50, 4), ("forecast hedging", 100, 6), ("empirical mean", 50, None),
-        ("empirical mean", 100, None),
-    }  # fmt: skip
-    both, alone = (found.curve("ece", "forecast hedging", "drift", horizon=t) for t in (None, 100))
-    assert (both.fresh, both.recorded, alone.fresh) == (True, False, False)
-    assert found.curve("ece", "forecast hedging", found.natures[1]).recorded
 
 
 def test_every_number_comes_back(results):
@@ -225,51 +190,3 @@ def test_more_forecasters_horizons_and_runs_are_played_and_nothing_else(results,
         assert equal(oc.Study.of(opened.store), study(grown))
     # Fewer are the first of them.
     assert resumed(results, cells())[1] == set()
-
-
-def test_bounds_are_those_of_now(results, monkeypatch):
-    """A guarantee is corrected without a change of numbers: no old bound stands beside them."""
-    before = F.ForecastHedging.guarantees.fget
-
-    def corrected(self):
-        return tuple(replace(g, formula="3√(mT)", bound=lambda t: 3.0 * t) for g in before(self))
-
-    monkeypatch.setattr(F.ForecastHedging, "guarantees", property(corrected))
-    assert resumed(results, cells())[1] == set()
-    assert read(results).cells[0].promises[0].bound == 150.0
-
-
-# ---------------------------------------------------------------- what players say of themselves
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "said"),
-    [
-        ("ece", [0.0, 0.0, 0.0], "certifies 'ece', which is what the measure is called"),
-        ("mine", [0.0, 0.0], "mine = .*; expected 3 numbers, one for each run, at each of 1 checkpoints"),
-        ("mine", [0.0, np.nan, 0.0], "certifies mine = "),
-        ("mine", ["a", "b", "c"], "certifies mine = "),
-    ],
-)
-def test_certificates_that_are_no_column_of_their_own_are_refused(name, value, said, monkeypatch):
-    (cell,) = cells(horizons=[20, 30], forecasters=[F.Constant()], natures=[N.Drift()])[:1]
-    monkeypatch.setattr(game.Game, "certificates", lambda self: {name: value})
-    with pytest.raises(InvalidForecast, match=said):
-        play_cell(cell)
-
-
-def test_a_bound_that_is_no_number_is_refused_before_the_game(tmp_path, monkeypatch):
-    nan = Guarantee("ece", "x", lambda t: float("nan"), "rate", Sight.DRAW, "nowhere")
-    monkeypatch.setattr(F.Constant, "guarantees", (nan,))
-    with pytest.raises(InvalidParameter, match="is NaN at T = 50"):
-        session(tmp_path / "a.db", cells(forecasters=[F.Constant()])).__enter__()
-
-
-@pytest.mark.parametrize("m", [0, 2.5, True, 10**7, [4]])
-def test_steps_are_whole_numbers_or_refused(m, monkeypatch):
-    planned = cells((50,), 1, forecasters=[F.EmpiricalMean()], natures=[N.Drift()])
-    monkeypatch.setattr(F.EmpiricalMean, "steps_at", lambda self, horizon: m)
-    with pytest.raises(InvalidParameter, match=r"steps_at\(50\) = .*; expected None, or an integer from"):
-        study(planned)
-    monkeypatch.setattr(F.EmpiricalMean, "steps_at", lambda self, horizon: np.int32(2))
-    assert type(study(planned).cells[0].steps) is int
