@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import heapq
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,56 +53,10 @@ def hedge(uniforms: Any, m: int, bias: Any, counts: Any, ones: Any) -> None:
 fused = numba.njit(hedge)
 
 
-def plain(times: Iterable[float] = range(ROUNDS)) -> None:
-    """The loop in plain Python, with a question at each of some times."""
+def plain() -> None:
+    """The loop in plain Python."""
     draw = random.Random(0).random
-    hedge((draw() for _ in times), 47, [0] * 48, [0] * 48, [0] * 48)
-
-
-def arrivals() -> Iterator[float]:
-    """The times of a Poisson process, in plain Python."""
-    gap = random.Random(1).expovariate
-    return accumulate(gap(1.0) for _ in range(ROUNDS))
-
-
-def plain_poisson() -> None:
-    """That loop with these arrivals."""
-    plain(arrivals())
-
-
-def plain_late(times: Iterable[float], delay: Callable[[], float], m: int = 47) -> None:
-    """The loop in plain Python of the same game with outcomes that become known later, in a queue."""
-    # `hedge` is written out once more. A call each round would slow this loop, and flatter the game beside it.
-    draw, bias, counts, ones = random.Random(0).random, [0] * (m + 1), [0] * (m + 1), [0] * (m + 1)
-    waiting: list[tuple[float, int, int, int]] = []
-    for t, time_of in enumerate(times):
-        while waiting and waiting[0][0] < time_of:
-            _, _, i, y = heapq.heappop(waiting)
-            bias[i] += m * y - i
-            counts[i] += 1
-            ones[i] += y
-        low, high = 0, m
-        while high - low > 1:
-            middle = (low + high) >> 1
-            if bias[middle] >= 0:
-                low = middle
-            else:
-                high = middle
-        a, b = bias[low], -bias[low + 1]
-        share = b / (a + b) if a + b else 0.5
-        i = low if draw() < share else low + 1
-        heapq.heappush(waiting, (time_of + delay(), t, i, 1 if (low + 1 - share) / m < 0.5 else 0))
-
-
-def plain_ten() -> None:
-    """The loop with a delay of 10."""
-    plain_late(range(ROUNDS), lambda: 10.0)
-
-
-def plain_pareto() -> None:
-    """The loop with Poisson arrivals and Pareto delays."""
-    late = random.Random(2).paretovariate
-    plain_late(arrivals(), lambda: min(late(1.5), 1e4))
+    hedge((draw() for _ in range(ROUNDS)), 47, [0] * 48, [0] * 48, [0] * 48)
 
 
 def compiled() -> None:
@@ -199,7 +151,7 @@ COMPILED = oc.compiled(type("CompiledMean", (RunningMean,), {}))
 CONTRARIAN, COIN = n.Contrarian(), n.Bernoulli()
 TWO = n.Streams((CONTRARIAN, n.Drift()))
 LATE = {"schedule": Schedule(delays=Constant(10))}
-ARRIVALS, PARETO = {"schedule": Schedule(Poisson())}, {"schedule": Schedule(Poisson(), Pareto())}
+PARETO = {"schedule": Schedule(Poisson(), Pareto())}
 #: what the table calls it → what is played
 ROWS: dict[str, Callable[[], Row]] = {
     "forecast hedging vs contrarian": lambda: game(HEDGING, CONTRARIAN),
@@ -209,17 +161,8 @@ ROWS: dict[str, Callable[[], Row]] = {
     "the same, 2,000 runs of 256 rounds": lambda: game(HEDGING, CONTRARIAN, 2000, 256),
     "the same, with a delay of 10": lambda: game(HEDGING, CONTRARIAN, **LATE),
     "one run with a delay of 10, T = 10⁶": lambda: game(HEDGING, CONTRARIAN, 1, 10**6, **LATE),
-    "one run with a delay of 10, beside a plain loop of it": lambda: game(
-        HEDGING, CONTRARIAN, 1, 10**6, plain_ten, **LATE
-    ),
-    "one run with Poisson arrivals, beside a plain loop of it": lambda: game(
-        HEDGING, CONTRARIAN, 1, 10**6, plain_poisson, **ARRIVALS
-    ),
     "one run with Poisson arrivals and Pareto delays, T = 10⁶": lambda: game(
         HEDGING, CONTRARIAN, 1, 10**6, **PARETO
-    ),
-    "one run with Poisson arrivals and Pareto delays, beside a plain loop of it": lambda: game(
-        HEDGING, CONTRARIAN, 1, 10**6, plain_pareto, **PARETO
     ),
     "one run with copies for open questions (`delayed`), delay 10": lambda: game(
         f.Delayed(HEDGING), CONTRARIAN, 1, **LATE
@@ -231,20 +174,16 @@ ROWS: dict[str, Callable[[], Row]] = {
     "the same, delay and 33 checkpoints with two measures, in a study": lambda: study(0),
     "and with 1,000 decision makers who come and go": lambda: study(1000),
     "forecast hedging vs drift": lambda: game(HEDGING, n.Drift()),
-    "forecast hedging vs greedy": lambda: game(HEDGING, n.Greedy()),
     "almost one step ahead vs contrarian": lambda: game(f.AlmostOneStepAhead(), CONTRARIAN),
     "CDL minimiser vs contrarian": lambda: game(CDL, CONTRARIAN),
     "CDL minimiser vs greedy": lambda: game(CDL, n.Greedy()),
     "the same, two threads": lambda: game(CDL, n.Greedy(), threads=2),
-    "CDL minimiser vs greedy, one run, T = 2·10⁶": lambda: game(CDL, n.Greedy(), 1, LONG),
     "step CE minimiser vs contrarian": lambda: game(f.StepCEMinimiser(), CONTRARIAN),
     "Foster–Vohra vs contrarian": lambda: game(f.FosterVohra(), CONTRARIAN),
     "Foster–Vohra, all pairs, vs contrarian": lambda: game(f.FosterVohra(swaps="all"), CONTRARIAN),
-    "Blum–Mansour vs contrarian": lambda: game(f.BlumMansour(), CONTRARIAN),
     "Blum–Mansour vs drift": lambda: game(f.BlumMansour(), n.Drift()),
     "empirical mean vs contrarian": lambda: game(f.EmpiricalMean(), CONTRARIAN),
     "perturbed leader vs fair coin": lambda: game(f.PerturbedLeader(), COIN),
-    "threshold hedging vs fair coin": lambda: game(f.ThresholdHedging(), COIN),
     "threshold hedging vs contrarian": lambda: game(f.ThresholdHedging(), CONTRARIAN),
     "expert mixture of two vs fair coin": lambda: game(f.ExpertMixture((HEDGING, f.EmpiricalMean())), COIN),
     "K29*, Laplace, vs fair coin, 16 runs": lambda: game(f.DefensiveForecasting(), COIN, 16),
@@ -252,19 +191,12 @@ ROWS: dict[str, Callable[[], Row]] = {
     "a user's plain class vs contrarian, one run, beside a plain loop of it": lambda: game(
         PLAIN, CONTRARIAN, 1, beside=plain_class
     ),
-    "the same, 16 runs": lambda: game(
-        PLAIN, CONTRARIAN, 16, ROUNDS // 16, plain_class
-    ),
     "the same class, compiled": lambda: game(COMPILED, CONTRARIAN, 1, beside=plain_class),
     "questions asked and resolved by hand, one run": by_hand,
     "5,000 games of 100 rounds by `oc.play`, read at the end": lambda: short(HEDGING, 5000),
     "the same, read at 9 checkpoints": lambda: short(HEDGING, 5000, horizon=100),
     "the same of a forecaster without a grid": lambda: short(f.EmpiricalMean(), 5000, horizon=100),
     "one game of 100 rounds by `oc.play`, read at the end": lambda: short(HEDGING, 1),
-    "the same, read at 9 checkpoints, one run": lambda: short(HEDGING, 1, horizon=100),
-    "the same of a user's plain class, read at the end, beside a plain loop of it": lambda: short(
-        RunningMean, 1, plain_class
-    ),
     "a compiled loop written for the first game alone, one run": lambda: Row(compiled, LONG),
     "a plain Python loop of the first, one run": lambda: Row(plain, ROUNDS),
 }  # fmt: skip
