@@ -51,6 +51,14 @@ def test_a_grid_value_is_in_the_bin_of_its_fraction(value, m):
         assert not together(v, high, m)
 
 
+def test_the_two_point_example():
+    """Fewer bins see all of the error or nothing, as their number is even or odd; many see all."""
+    gamma = G.from_samples([0.5 - 1e-6, 0.5 + 1e-6], [0, 1])
+    for m, seen in ((2, 1), (3, 0), (10, 1), (15, 0), (10**7, 1)):
+        assert binned_ece(gamma, bins=m) == pytest.approx(seen * ece(gamma), abs=1e-15)
+    assert binned_ece(gamma, bins=10**7, strategy="quantile") == pytest.approx(ece(gamma), abs=1e-15)
+
+
 def of_equal_mass(p, m):
     """The bin of each sample: that of the middle of all samples of its prediction, in whole numbers."""
     _, place, counts = np.unique(p, return_inverse=True, return_counts=True)

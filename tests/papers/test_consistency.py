@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import MEASURES
 from tests.experiments import script
 
@@ -62,19 +61,3 @@ def test_who_is_not_robustly_complete():
     # Errors that cancel: no power bounds these below.
     assert consistency_exponents("weighted_ce").sound["fair_coins"] == math.inf
     assert consistency_exponents("binned_ece", bins=10).sound["cancelling"] == math.inf
-
-
-def test_families_of_ones_own():
-    def slow(size):
-        return JointDistribution.from_levels([0.5], [1.0], [0.5 + size**3])
-
-    found = consistency_exponents(
-        "brier", families={"slow": slow, "bias": consistency.bias}, sizes=(0.2, 0.1)
-    )
-    assert list(found.complete) == ["slow", "bias"]
-    assert consistency_exponents("ece", families={"slow": slow}, sizes=(0.2, 0.1)).c == pytest.approx(
-        1.0, abs=1e-6
-    )
-    # A measure that is 0 and then not has no slope; one that does not change, the slope 0.
-    stays = {"stays": lambda size: JointDistribution.from_levels([0.3], [1.0], [0.5])}
-    assert math.isnan(consistency_exponents("ece", families=stays).c)

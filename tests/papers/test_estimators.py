@@ -37,12 +37,6 @@ def test_estimators_are_unbiased(seed, scale):
         )
 
 
-def test_gaussian_pairs_are_unbiased(seed):
-    square = kernel_ce(BIASED, kernel="gaussian", scale=0.5) ** 2
-    estimate = PAPER.kernel_ce_squared_pairs(BIASED, seed=seed, pairs=RUNS, kernel="gaussian", scale=0.5)
-    assert abs(estimate - square) <= slack(2.0 * WIDEST)
-
-
 def test_the_sampled_surrogate(seed):
     """The minimum of 8 means; the control is the next best width."""
     gamma = JointDistribution.from_levels([0.1, 0.35, 0.6, 0.62], [1, 2, 1, 2], [0.4, 0.2, 0.9, 0.5])
@@ -52,7 +46,7 @@ def test_the_sampled_surrogate(seed):
     assert abs(random_interval_ce(gamma, epsilon=0.5) + 0.5 - exact) > slack(ece(gamma), SHIFTS)
 
 
-@pytest.mark.parametrize("precision", [0.3, 0.1])
+@pytest.mark.parametrize("precision", [0.3])
 def test_the_surrogate_within_a_precision(precision, seed):
     """Each fails with a probability of at most 1e-8."""
     shifts, finest = PAPER.draws_for(precision, 1e-8)
@@ -61,10 +55,3 @@ def test_the_surrogate_within_a_precision(precision, seed):
     for gamma in (BIASED, JointDistribution.from_samples(p, rng.random(60) < 1.0 - p)):
         drawn = PAPER.surrogate_interval_ce_sampled(gamma, seed=seed, shifts=shifts, finest=finest)
         assert abs(drawn - surrogate_interval_ce(gamma)) <= precision
-
-
-def test_fewer_shifts_than_the_precision_asks_for_may_miss_it():
-    """The control: one shift of one width."""
-    gamma = JointDistribution.from_levels([0.4, 0.6], [1, 1], [1.0, 0.0])
-    drawn = [PAPER.surrogate_interval_ce_sampled(gamma, seed=s, shifts=1, finest=1) for s in range(40)]
-    assert np.abs(np.subtract(drawn, surrogate_interval_ce(gamma))).max() > 0.1

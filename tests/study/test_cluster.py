@@ -14,7 +14,7 @@ from onlinecal.study import Batch, cluster, play_cells
 from onlinecal.study.cluster import Cluster
 from onlinecal.study.executors import Serial
 from onlinecal.study.status import Status
-from tests.executors import Dask, begin, ended, tables, wait_for
+from tests.executors import SCENARIO, Dask, begin, ended, tables, wait_for
 from tests.results import N, cells
 
 distributed = pytest.importorskip("distributed")
@@ -94,9 +94,11 @@ def dask(request, tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dask", [True, False], indirect=True, ids=["nanny", "no nanny"])
-@pytest.mark.parametrize("count", [1, 2])
-@pytest.mark.parametrize("phase", ["begin", "submit"])
+@pytest.mark.parametrize(
+    ("dask", "phase", "count"),
+    [(True, "begin", 1), (True, "submit", 2), (False, "begin", 2), (False, "submit", 1)],
+    indirect=["dask"],
+)
 def test_workers_are_killed(dask, monkeypatch, phase, count):
     """One of two, or both; a nanny begins others in their place, or they are begun by hand."""
     monkeypatch.setattr(cluster, "PATIENCE", 60.0)
@@ -169,3 +171,35 @@ def test_a_cluster_plays_the_same_also_where_the_process_that_asks_it_is_killed(
     playing.communicate()
     ended(begin(folder, "--output", "again.db", "--scheduler", dask.address, "--resume"))
     assert tables(folder / "again.db") == alone
+
+
+BEATS = """
+import time
+class Sleeps:
+    def __init__(self, horizon, salt): pass
+    def forecast(self):
+        with open(FILE, "a") as file: file.write("x")
+        time.sleep(0.01)
+        return 0.5
+    def update(self, forecast, outcome): pass
+"""
+
+
+@pytest.mark.slow
+def test_workers_of_a_cluster_stop_when_their_study_is_killed(folder, dask):
+    beats = folder / "beats"
+    dask.ready()
+    (folder / "own.py").write_text(BEATS.replace("FILE", repr(str(beats))))
+    (folder / "s.toml").write_text(SCENARIO.replace("[40, 50, 60, 70, 80]", "[1000000]"))
+    playing = begin(folder, "--scheduler", dask.address)
+    wait_for(beats.exists)
+    time.sleep(0.5)
+    playing.kill()
+    playing.communicate(timeout=60)
+
+    def still():
+        before = beats.stat().st_size
+        time.sleep(1.0)
+        return beats.stat().st_size == before
+
+    wait_for(still, within=15.0)

@@ -1,6 +1,5 @@
 """Studies by several workers: the same numbers in whatever order, lost units, cells that fail, what is sent."""
 
-import importlib
 import multiprocessing
 import os
 import pickle
@@ -52,7 +51,7 @@ class Broken(Mean):
 
 def rich(runs=7):
     """Both loops, certificates, streams, decision makers, a delay, and a plain class."""
-    who = F.ForecastHedging(), F.CDLMinimiser(), F.Delayed(F.EmpiricalMean()), made(Mean)
+    who = F.ForecastHedging(), F.AlmostOneStepAhead(), F.Delayed(F.EmpiricalMean()), made(Mean)
     whom = N.Contrarian(), N.Streams((N.Drift(), N.Bernoulli(0.2)))
     return plan(
         map(Entry.of, who), map(Entry.of, whom), horizons=[60, 90], runs=runs, seed=3, panel=PANEL,
@@ -287,70 +286,6 @@ pickle.dump(batches, open(sys.argv[2], "wb"))
 """
 
 
-def same_elsewhere(planned, folder):
-    """Plays here, and then what was sent in a process of another folder; `planned` may be hidden in between."""
-    blob, cut = packed(planned), units(planned, 2)
-    here = [play_batch(planned[unit.cell], range(unit.first, unit.last)) for unit in cut]
-    yield
-    (folder / "in").write_bytes(pickle.dumps((blob, cut)))
-    subprocess.run([sys.executable, "-c", PLAYS, "in", "out"], cwd=folder, check=True)
-    for a, b in zip(here, pickle.loads((folder / "out").read_bytes()), strict=True):
-        assert a.totals.keys() == b.totals.keys()
-        assert all((a.totals[column] == b.totals[column]).all() for column in a.totals)
-    yield
-
-
-OWN = """
-from MARK.deep import Rate
-import MARK_late as MARK_deep
-class Own:
-    def __init__(self, rate=Rate(0.25)): self.rate = rate
-    def forecast(self): return {self.rate.r: 0.5, MARK_deep.high(0): 0.5}
-    def update(self, forecast, outcome): pass
-def measure(gamma): return gamma.predictions.max()
-"""
-LATE = """
-from numba import njit
-HIGH = 0.75
-@njit
-def high(i): return HIGH + twice(i)
-@njit
-def twice(i): return 2 * i
-"""
-SCENARIO = """
-runs = 3
-horizons = [20, 40]
-measures = ["ece", "MARK_own:measure"]
-natures = ["drift"]
-forecasters = [{ name = "MARK_own:Own" }]
-"""
-
-
-def test_plug_ins_are_sent_with_their_text(tmp_path, monkeypatch):
-    """To a machine where their files do not lie: modules, a package, modules that they import. Parameters that are
-    objects of theirs are told apart as here, since the randomness of a player depends on them.
-    """
-    mark = f"p{random.randrange(10**9)}"
-    (tmp_path / mark).mkdir()
-    for name, text in (
-        (f"{mark}/__init__.py", ""), (f"{mark}/deep.py", "class Rate:\n    def __init__(self, r): self.r = r\n"),
-        (f"{mark}_own.py", OWN), (f"{mark}_late.py", LATE), ("s.toml", SCENARIO),
-    ):  # fmt: skip
-        (tmp_path / name).write_text(text.replace("MARK", mark))
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    own = list(load(tmp_path / "s.toml").cells)
-    given = made(sys.modules[f"{mark}_own"].Own, {"rate": sys.modules[f"{mark}.deep"].Rate(0.125)})
-    there = same_elsewhere(
-        own + list(cells(forecasters=[(given, "given")], natures=[N.Bernoulli(0.5)])), tmp_path
-    )
-    next(there)
-    for file in sorted(tmp_path.rglob("*.py")):
-        file.unlink()
-    # The file that lies there under the name is not played.
-    (tmp_path / f"{mark}_late.py").write_text("HIGH = 0.9\n")
-    next(there)
-
-
 STEPS = """
 import onlinecal as oc
 from dataclasses import dataclass
@@ -381,17 +316,60 @@ class Follows:
     def forecast(self): return self.mean
     def update(self, forecast, outcome): self.mean += 0.1 * (outcome - self.mean)
 """
+OWN = f"""
+{STEPS}
+from MARK.deep import Rate
+import MARK_late as MARK_deep
+class Own:
+    def __init__(self, rate=Rate(0.25)): self.rate = rate
+    def forecast(self): return {{self.rate.r: 0.5, MARK_deep.high(0): 0.5}}
+    def update(self, forecast, outcome): pass
+def measure(gamma): return gamma.predictions.max()
+"""
+LATE = """
+from numba import njit
+HIGH = 0.75
+@njit
+def high(i): return HIGH + twice(i)
+@njit
+def twice(i): return 2 * i
+"""
+SCENARIO = """
+runs = 3
+horizons = [20, 40]
+measures = ["ece", "MARK_own:measure"]
+natures = ["drift"]
+forecasters = [{ name = "MARK_own:Own" }]
+"""
 
 
-def test_machine_code_that_is_kept_of_a_module_that_is_not_found(tmp_path, monkeypatch):
-    """As on a worker that shares a file system with what has played the same before."""
+def test_plug_ins_are_sent_with_their_text(tmp_path, monkeypatch):
+    """To a machine where their files do not lie: modules, a package, modules that they import, and machine code that is
+    kept of them. Parameters that are objects of theirs are told apart as here: a player's randomness depends on them.
+    """
     mark = f"p{random.randrange(10**9)}"
-    (tmp_path / f"{mark}.py").write_text(STEPS)
-    monkeypatch.syspath_prepend(tmp_path)
-    own = importlib.import_module(mark)
-    (elsewhere := tmp_path / "elsewhere").mkdir()
-    there = same_elsewhere(small([own.Smoothing(), made(own.Follows)]), elsewhere)
-    next(there), next(there)
+    (tmp_path / mark).mkdir()
+    for name, text in (
+        (f"{mark}/__init__.py", ""), (f"{mark}/deep.py", "class Rate:\n    def __init__(self, r): self.r = r\n"),
+        (f"{mark}_own.py", OWN), (f"{mark}_late.py", LATE), ("s.toml", SCENARIO),
+    ):  # fmt: skip
+        (tmp_path / name).write_text(text.replace("MARK", mark))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    planned = list(load(tmp_path / "s.toml").cells)
+    own = sys.modules[f"{mark}_own"]
+    given = made(own.Own, {"rate": sys.modules[f"{mark}.deep"].Rate(0.125)}), "given"
+    planned += cells(forecasters=[given, own.Smoothing(), made(own.Follows)], natures=[N.Bernoulli(0.5)])
+    blob, cut = packed(planned), units(planned, 2)
+    here = [play_batch(planned[unit.cell], range(unit.first, unit.last)) for unit in cut]
+    for file in sorted(tmp_path.rglob("*.py")):
+        file.unlink()
+    # The file that lies there under the name is not played.
+    (tmp_path / f"{mark}_late.py").write_text("HIGH = 0.9\n")
+    (tmp_path / "in").write_bytes(pickle.dumps((blob, cut)))
+    subprocess.run([sys.executable, "-c", PLAYS, "in", "out"], cwd=tmp_path, check=True)
+    for a, b in zip(here, pickle.loads((tmp_path / "out").read_bytes()), strict=True):
+        assert a.totals.keys() == b.totals.keys()
+        assert all((a.totals[column] == b.totals[column]).all() for column in a.totals)
 
 
 SCRIPT = f"""

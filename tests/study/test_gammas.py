@@ -56,8 +56,7 @@ CUTS = {"cuts": [10.0, 70.0]}
     ("forecaster", "nature", "options"),
     [
         (F.ForecastHedging(), N.Drift(), CUTS), (F.AlmostOneStepAhead(), N.Contrarian(), {}),
-        (F.CDLMinimiser(), N.Greedy(), {}), (F.FosterVohra(), N.Bernoulli(), {}), (F.EmpiricalMean(), N.Drift(), CUTS),
-        (F.DefensiveForecasting(), N.Bernoulli(), {}), (F.LastOutcome(), N.Drift(), {}), (F.ForecastHedging(), TWO, {}),
+        (F.EmpiricalMean(), N.Drift(), CUTS), (F.LastOutcome(), N.Drift(), {}), (F.ForecastHedging(), TWO, {}),
         (F.EmpiricalMean(), TWO, LATE), (F.ForecastHedging(), N.Drift(), LATE),
     ],
     ids=str,
@@ -95,11 +94,7 @@ def test_every_measure_and_task_of_it_is_what_playing_gives(forecaster):
 
 def test_levels_take_little_room():
     """At most eight bytes each, beside a kilobyte, and a byte of each run at each checkpoint."""
-    for who, horizon, runs in (
-        (F.ForecastHedging(), 8000, 16),
-        (F.EmpiricalMean(), 2000, 16),
-        (F.CDLMinimiser(), 500, 4),
-    ):
+    for who, horizon, runs in ((F.ForecastHedging(), 8000, 16), (F.EmpiricalMean(), 2000, 16)):
         for times in ([horizon], [horizon // 8, horizon // 4, horizon]):
             kept, known = packed_and_known(who, N.Drift(), times, runs)
             levels = sum(gamma.levels for then in known for gammas in then for gamma in gammas)

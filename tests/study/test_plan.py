@@ -15,7 +15,7 @@ from onlinecal.measures import MEASURES
 from onlinecal.study.outlook import outlook
 from onlinecal.study.panel import Panel
 from onlinecal.sweeping import planned, schedules_of
-from tests.results import F, N, cells, equal
+from tests.results import F, N, cells
 from tests.strategies import many_levels
 
 # ---------------------------------------------------------------- what is refused
@@ -213,19 +213,6 @@ def test_guarantees_are_drawn_only_where_they_hold_and_certificates_too():
     curve = oc.play(F.AlmostOneStepAhead(), N.Drift(), horizon=900, runs=2).curve("distance_certificate")
     assert curve.promises[0][1].bound == 61.0
     assert curve.totals.max() <= 61.0
-
-
-def test_classes_and_single_names_stand_for_themselves():
-    options = {"horizon": 50, "runs": 2}
-    study = oc.play(F.ForecastHedging, N.Drift, measures="ece", tasks={"name": "umbrella"}, **options)
-    assert equal(
-        study, oc.play([F.ForecastHedging()], [N.Drift()], measures=["ece"], tasks=["umbrella"], **options)
-    )
-    two = oc.play([F.Constant(), F.EmpiricalMean()], N.Drift(), horizon=50, runs=1)
-    assert (two.only(["constant"]).forecasters, two.only(None, ["drift"]).natures) == (
-        ["constant"],
-        ["drift"],
-    )
 
 
 @pytest.mark.parametrize(
