@@ -49,51 +49,49 @@ def result(tmp_path, elsewhere):
     return found
 
 
-@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("elsewhere", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, result):
     assert result(10) == (21, 0)
+    (tmp_path / "onlinecal" / "report" / "words.py").write_text("")  # of this room no kernel takes anything
     assert result(10) == (21, 1)  # unchanged: the code is kept
-    (tmp_path / "onlinecal" / "report" / "words.py").write_text("")
-    assert result(10) == (21, 1)  # of this room no kernel takes anything
     assert result(20) == (41, 0)
     # Two kernels have an index and the code of one signature: nothing is left of those before.
     assert len([file for file in tmp_path.rglob("*.nb?") if file.stem.startswith("calle")]) == 4
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("elsewhere", [False])
-def test_what_is_compiled_late_is_not_taken_for_the_files_of_that_time(result, tmp_path):
-    """A file that changes after it was imported, and before its kernel is called."""
-    change = f"""
+LATE = f"""
 import onlinecal.core.caller, os, pathlib
 file = pathlib.Path("onlinecal/core/callee.py")
 file.write_text({CALLEE.format(20)!r}), os.utime(file, (20, 20))
 """
-    assert result(10, change + RESULT) == (21, 0)
-    assert result(20) == (41, 0)
+ASLEEP = "import onlinecal.core._compile as c\nc.STATE = 'same'\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("elsewhere", [False])
+def test_what_is_compiled_late_is_not_taken_for_the_files_of_that_time(result):
+    """A file that changes after it was imported, and before its kernel is called."""
+    assert [result(10, LATE + RESULT), result(20)] == [(21, 0), (41, 0)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("elsewhere", [False])
 def test_without_the_state_of_the_package_numba_plays_the_old_step(result):
     """The control of the tests above."""
-    asleep = "import onlinecal.core._compile as c\nc.STATE = 'same'\n"
-    assert result(10, asleep + RESULT) == (21, 0)
-    assert result(20, asleep + RESULT) == (21, 1)
+    assert [result(10, ASLEEP + RESULT), result(20, ASLEEP + RESULT)] == [(21, 0), (21, 1)]
 
 
-def test_numba_is_not_imported_before_a_kernel_is_called():
-    code = """
+IMPORTED = """
 import sys, onlinecal, onlinecal.cli, onlinecal.core.streams
 from onlinecal import measures
 measures.smooth_ce
 print("numba" in sys.modules, measures.smooth_ce([0.25, 0.75], [1, 0]), "numba" in sys.modules)
 """
-    assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == [
-        "False",
-        "0.1875",
-        "True",
-    ]
+
+
+def test_numba_is_not_imported_before_a_kernel_is_called():
+    said = subprocess.check_output([sys.executable, "-c", IMPORTED], text=True)
+    assert said.split() == ["False", "0.1875", "True"]
 
 
 SHOWN = """
@@ -122,10 +120,6 @@ def test_a_kernel_calls_another_prints_and_raises_errors(capfd):
     assert twice(0, 1) == 2
 
 
-def test_a_kernel_that_is_sent_gives_the_same():
-    assert pickle.loads(cloudpickle.dumps(_beyond))(np.zeros(3), 1) == 0.0
-
-
 #: as where neither the package nor the home can be written
 NO_CACHE = """
 from onlinecal.engine.game import Game
@@ -147,16 +141,14 @@ def test_without_a_cache_it_works_and_says_so_once():
     assert done.stderr.count("compiled code cannot be kept") == 1
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(
-    not numba.config.BOUNDSCHECK,
-    reason="checks that NUMBA_BOUNDSCHECK=1, with which .ci/run plays the slow tests, works",
-)
-def test_bounds_are_checked():
-    with pytest.raises(IndexError):
-        _beyond(np.zeros(3), 3)
+def test_a_kernel_that_is_sent_gives_the_same_and_its_bounds_are_checked_if_asked_for():
+    """.ci/run plays the tests of compiled code with NUMBA_BOUNDSCHECK=1."""
+    assert pickle.loads(cloudpickle.dumps(_at))(np.arange(3.0), 1) == 1.0
+    if numba.config.BOUNDSCHECK:
+        with pytest.raises(IndexError):
+            _at(np.zeros(3), 3)
 
 
 @kernel
-def _beyond(array, place):
+def _at(array, place):
     return array[place]

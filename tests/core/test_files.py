@@ -70,14 +70,6 @@ def test_odd_cells(tmp_path, text, cells):
     assert table(tmp_path, "p,y\n" + text).frame.rows() == cells
 
 
-def test_commas_for_thousands_are_no_decimal_commas(tmp_path):
-    """Between cells that commas divide, 1,200 is refused; elsewhere it is 1.2, as is 0,5 one half everywhere."""
-    with pytest.raises(InvalidData, match="line 3: column 'w' is '1,200'; expected a number without commas"):
-        table(tmp_path, 'p,w\n"0,5",950\n0.5,"1,200"\n').numbers("w")
-    assert table(tmp_path, 'p,w\n"0,5",950\n').numbers("p").tolist() == [0.5]
-    assert table(tmp_path, "p;w\n0,5;1,200\n").numbers("w").tolist() == [1.2]
-
-
 @pytest.mark.parametrize(
     ("data", "options", "said"),
     [
@@ -97,43 +89,38 @@ def test_what_is_no_csv_is_refused_with_its_line(tmp_path, data, options, said):
         table(tmp_path, data, **options)
 
 
-def test_columns_keep_their_names(tmp_path):
-    doubled = table(tmp_path, "p,y,p\n0.5,1,0.25\n")
-    assert doubled.numbers("y").tolist() == [1.0]
-    with pytest.raises(InvalidData, match="several columns 'p'; expected one"):
-        doubled.numbers("p")
-    with pytest.raises(InvalidData, match=r"no column 'p\.1'"):
-        doubled.numbers("p.1")
-    there = table(tmp_path, '\ufeff"p, q", NA\n0.5, 1\n0.25,0\n')
-    assert there.numbers("p, q").tolist() == [0.5, 0.25]
-    assert there.numbers("NA").tolist() == [1.0, 0.0]
-    assert table(tmp_path, "p,y\r0.5,1\r").numbers("p").tolist() == [0.5]
+@pytest.mark.parametrize(
+    ("text", "column", "found"),
+    [
+        ("p,y,p\n0.5,1,0.25\n", "y", [1.0]), ("p,y,p\n0.5,1,0.25\n", "p", "several columns 'p'; expected one"),
+        ("p,y,p\n0.5,1,0.25\n", "p.1", r"no column 'p\.1'"), ("p,y\r0.5,1\r", "p", [0.5]),
+        ('\ufeff"p, q", NA\n0.5, 1\n0.25,0\n', "p, q", [0.5, 0.25]),
+        ('\ufeff"p, q", NA\n0.5, 1\n0.25,0\n', "NA", [1.0, 0.0]),
+        # Between cells that commas divide, 1,200 is refused; elsewhere it is 1.2, as is 0,5 one half everywhere.
+        ('p,w\n"0,5",950\n0.5,"1,200"\n', "w", "line 3: column 'w' is '1,200'; expected a number without commas"),
+        ('p,w\n"0,5",950\n', "p", [0.5]), ("p;w\n0,5;1,200\n", "w", [1.2]),
+        # Lines above the header.
+        ("sep=;\np;y\n0.5;1\n0.25;x\n", "p", [0.5, 0.25]), ("sep=;\np;y\n0.5;1\n0.25;x\n", "y", "line 4: .* is 'x'"),
+        ('"sep=|"\r\n\r\np|y\r\n0.5|1\n0.25|x\n', "y", "line 5: .* is 'x'"),
+        ("# made, by hand\n#\np,y\n0.5,1\n0.25,x\n", "y", "line 5: .* is 'x'"),
+        ("# made by hand\n# p,y\n0.5,1\n0.25,x\n", "# p", [0.5, 0.25]),
+        ("# made by hand\n# p,y\n0.5,1\n0.25,x\n", "y", "line 4: .* is 'x'"),
+    ],
+)  # fmt: skip
+def test_columns_of_numbers(tmp_path, text, column, found):
+    read = table(tmp_path, text)
+    if isinstance(found, str):
+        with pytest.raises(InvalidData, match=found):
+            read.numbers(column)
+    else:
+        assert read.numbers(column).tolist() == found
 
 
 def test_standard_input(monkeypatch):
-    monkeypatch.setattr(
-        sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO("p\n0.25\n".encode("utf-16"))))
-    )
+    given = io.TextIOWrapper(io.BufferedReader(io.BytesIO("p\n0.25\n".encode("utf-16"))))
+    monkeypatch.setattr(sys, "stdin", given)
     with scanned("-") as file:
         assert file.rows().numbers("p").tolist() == file.different(["p"]).numbers("p").tolist() == [0.25]
-
-
-@pytest.mark.parametrize(
-    ("above", "columns", "line"),
-    [
-        ("sep=;\np;y\n", ["p", "y"], 4),
-        ('"sep=|"\r\n\r\np|y\r\n', ["p", "y"], 5),
-        ("# made, by hand\n#\np,y\n", ["p", "y"], 5),
-        ("# made by hand\n# p,y\n", ["# p", "y"], 4),
-    ],
-)
-def test_lines_above_the_header(tmp_path, above, columns, line):
-    between = "".join(c for c in ",;|" if c in above.splitlines()[-1])
-    found = table(tmp_path, f"{above}0.5{between}1\n0.25{between}x\n")
-    assert found.columns == columns
-    assert found.numbers(columns[0]).tolist() == [0.5, 0.25]
-    with pytest.raises(InvalidData, match=f"line {line}: column 'y' is 'x'"):
-        found.numbers("y")
 
 
 @pytest.mark.parametrize("name", ["f.json", "f.jsonl", "f.NDJSON", "f.jsonl.gz"])

@@ -19,57 +19,35 @@ from onlinecal.measures import cdl, ece, smooth_ce
 from onlinecal.measures.smooth_ce import isotonic_duals
 from tests.strategies import calibrated_gammas, gammas
 
-forecasts = st.one_of(
-    st.integers(0, 10).map(lambda i: i / 10), st.floats(0, 1), st.sampled_from([0.0, -0.0, 1.0])
-)
+SAMPLES, KEYS = JointDistribution.from_samples, JointDistribution.from_sorted_keys
+COUNTS, LEVELS = JointDistribution.from_counts, JointDistribution.from_levels
+forecasts = st.integers(0, 10).map(lambda i: i / 10) | st.floats(0, 1) | st.sampled_from([0.0, -0.0, 1.0])
 samples = st.lists(st.tuples(forecasts, st.integers(0, 1)), min_size=1, max_size=60)
-
-
-def brute(pairs):
-    """Level sets by dictionary."""
-    levels = {}
-    for p, y in pairs:
-        n, s = levels.get(p, (0, 0))
-        levels[p] = n + 1, s + y
-    v = sorted(levels)
-    return v, [levels[x][0] for x in v], [levels[x][1] for x in v]
-
-
-def levels_of(gamma):
-    return gamma.predictions.tolist(), gamma.counts.tolist(), gamma.positives.tolist()
 
 
 @given(samples, st.randoms())
 def test_every_way_to_gamma_is_counting(pairs, random):
-    cut, (v, n, s) = random.randrange(len(pairs)), brute(pairs)
+    levels = {}
+    for value, one in pairs:
+        n, s = levels.get(value, (0, 0))
+        levels[value] = n + 1, s + one
+    v, cut = sorted(levels), random.randrange(len(pairs))
+    n, s = zip(*(levels[value] for value in v), strict=True)
     p, y = zip(*random.sample(pairs, len(pairs)), strict=True)
+    first, *others = (SAMPLES(p[part], y[part]) for part in (slice(cut), slice(cut, None)) if p[part])
     for gamma in (
-        JointDistribution.from_samples(*zip(*pairs, strict=True)),
-        JointDistribution.from_samples(p, y),
-        JointDistribution.from_samples(p, y, weights=np.ones(len(p))),
-        JointDistribution.from_counts(v[::-1], n[::-1], s[::-1]),
-        JointDistribution.from_sorted_keys(np.sort(encode(np.array(p, float), np.array(y, float)))),
-        merged(
-            *(
-                JointDistribution.from_samples(p[part], y[part])
-                for part in (slice(cut), slice(cut, None))
-                if p[part]
-            )
-        ),
-    ):
-        assert levels_of(gamma) == (v, n, s)
+        SAMPLES(*zip(*pairs, strict=True)), SAMPLES(p, y), SAMPLES(p, y, weights=np.ones(len(p))),
+        COUNTS(v[::-1], n[::-1], s[::-1]), KEYS(np.sort(encode(np.array(p, float), np.array(y, float)))),
+        first.merge(*others),
+    ):  # fmt: skip
+        assert (gamma.predictions.tolist(), gamma.counts.tolist(), gamma.positives.tolist()) == (
+            v,
+            [*n],
+            [*s],
+        )
         assert gamma.means.tolist() == [float(Fraction(a, b)) for a, b in zip(s, n, strict=True)]
-        assert gamma.weight == len(pairs)
-
-
-def merged(first, *others):
-    return first.merge(*others)
-
-
-@given(samples)
-def test_flip_twice_and_mass(pairs):
-    gamma = JointDistribution.from_samples(*zip(*pairs, strict=True))
-    assert gamma.mass.sum() == pytest.approx(1.0, abs=1e-12)
+        assert (gamma.weight, gamma.base_rate) == (len(pairs), pytest.approx(sum(s) / len(pairs), abs=1e-12))
+    assert gamma.mass.tolist() == pytest.approx([each / len(pairs) for each in n], abs=1e-15)
     flipped = gamma.flip()
     assert (flipped.weight, flipped.base_rate) == (
         gamma.weight,
@@ -80,29 +58,27 @@ def test_flip_twice_and_mass(pairs):
 
 
 def test_levels_weights_and_rounding():
-    assert JointDistribution.from_samples([0.3, 0.1 + 0.2, np.float32(0.3)], [0, 1, 1]).levels == 3
-    rounded, moved = JointDistribution.from_samples([0.26, 0.24, 0.9], [1, 0, 1]).round(4)
+    assert SAMPLES([0.3, 0.1 + 0.2, np.float32(0.3)], [0, 1, 1]).levels == 3
+    rounded, moved = SAMPLES([0.26, 0.24, 0.9], [1, 0, 1]).round(4)
     assert rounded.predictions.tolist() == [0.25, 1.0]
     assert moved == pytest.approx((0.01 + 0.01 + 0.1) / 3)
-    gamma = JointDistribution.from_samples([0.5, 0.2, 0.5], [1, 1, 0], weights=[3, 0, 1])
-    assert (*levels_of(gamma), gamma.means.tolist(), gamma.weight) == ([0.5], [4], [3], [0.75], 4)
+    gamma = SAMPLES([0.5, 0.2, 0.5], [1, 1, 0], weights=[3, 0, 1])
+    parts = gamma.predictions, gamma.counts, gamma.positives, gamma.means
+    assert [part.tolist() for part in parts] == [[0.5], [4], [3], [0.75]]
 
 
 @pytest.mark.parametrize("m", [1, 3, 7, 49, 10**6])
 def test_a_calibrated_grid_has_no_residual_at_all(m):
     i = np.arange(m + 1) if m < 1000 else np.arange(0, m + 1, 997)
-    gamma = JointDistribution.from_counts(i / m, np.full(len(i), float(m)), i)
-    assert not gamma.residuals.any()
+    assert not COUNTS(i / m, np.full(len(i), float(m)), i).residuals.any()
 
 
 @given(calibrated_gammas(), st.floats(1e-6, 1e6))
 def test_levels_that_join_with_equal_means_keep_them(gamma, times):
     """A mean is kept to the last digit, not computed again from weights: what is calibrated stays so."""
     i = np.arange(gamma.levels)
-    mine, other = (
-        JointDistribution.from_levels(gamma.predictions, weights, gamma.predictions)
-        for weights in (1.0 + times * i, times / (i + 1))
-    )
+    weights = 1.0 + times * i, times / (i + 1)
+    mine, other = (LEVELS(gamma.predictions, each, gamma.predictions) for each in weights)
     for same in (mine.merge(), mine.merge(other), mine.merge(other, gamma)):
         assert (same.means == same.predictions).all()
         assert oc.measures.scdl(same) == oc.measures.ece(same) == 0.0
@@ -121,8 +97,8 @@ def test_a_mean_of_levels_that_join_lies_between_theirs(one, two):
 
 @given(st.lists(st.tuples(st.floats(1e-12, 1.0), st.booleans()), min_size=1, max_size=300))
 def test_sums_of_weights_are_rounded_as_stated(rows):
-    w, y = [w for w, _ in rows], [y for _, y in rows]
-    gamma = JointDistribution.from_samples([0.5] * len(w), y, weights=w)
+    w, y = zip(*rows, strict=True)
+    gamma = SAMPLES([0.5] * len(w), y, weights=w)
     ones = [a for a, one in rows if one]
     for found, terms in ((gamma.counts[0], w), (gamma.positives[0], ones)):
         exactly = sum(map(Fraction, terms), Fraction(0))
@@ -133,30 +109,22 @@ PARTS = ("predictions", "counts", "positives", "means", "mass", "residuals")
 GIVEN = np.array([0.25, 0.75]), np.array([4.0, 2.0]), np.array([1.0, 1.0])
 #: name → Γ of predictions, counts and positives
 FROM = {
-    "samples": lambda v, n, s: JointDistribution.from_samples(v, s),
-    "weighted": lambda v, n, s: JointDistribution.from_samples(v, s, weights=n),
-    "counts": lambda v, n, s: JointDistribution.from_counts(v, n, s),
-    "unsorted": lambda v, n, s: JointDistribution.from_counts(v[::-1], n[::-1], s[::-1]),
-    "levels": lambda v, n, s: JointDistribution.from_levels(v, n, s),
+    "samples": lambda v, n, s: SAMPLES(v, s),
+    "weighted": lambda v, n, s: SAMPLES(v, s, weights=n),
+    "counts": COUNTS,
+    "unsorted": lambda v, n, s: COUNTS(v[::-1], n[::-1], s[::-1]),
+    "levels": LEVELS,
 }
-COUNTED = FROM["counts"](*GIVEN)
-MADE = {
-    **{name: lambda make=make: make(*GIVEN) for name, make in FROM.items()},
-    "keys": lambda: JointDistribution.from_sorted_keys(np.sort(encode(GIVEN[0], GIVEN[2]))),
-    "merged": lambda: COUNTED.merge(FROM["levels"](*GIVEN)),
-    "rounded": lambda: COUNTED.round(8)[0],
-    "moved": lambda: COUNTED.round(1)[0],
-    "flipped": lambda: COUNTED.flip(),
-    "joined": lambda: JointDistribution.from_counts([1e-17, 2e-17], *GIVEN[1:]).flip(),
-    "copied": lambda: copy.copy(COUNTED),
-    "deeply copied": lambda: copy.deepcopy(COUNTED),
-    "pickled": lambda: pickle.loads(pickle.dumps(COUNTED)),
-}
+COUNTED = COUNTS(*GIVEN)
+COPIES = [copy.copy(COUNTED), copy.deepcopy(COUNTED), pickle.loads(pickle.dumps(COUNTED))]
+MADE = [
+    *(make(*GIVEN) for make in FROM.values()), KEYS(np.sort(encode(GIVEN[0], GIVEN[2]))), COUNTED.merge(LEVELS(*GIVEN)),
+    COUNTED.round(8)[0], COUNTED.round(1)[0], COUNTED.flip(), COUNTS([1e-17, 2e-17], *GIVEN[1:]).flip(), *COPIES,
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("made", MADE)
-def test_what_gamma_hands_out_cannot_be_written(made):
-    gamma = MADE[made]()
+@pytest.mark.parametrize("gamma", MADE, ids=range(len(MADE)))
+def test_what_gamma_hands_out_cannot_be_written(gamma):
     for part in PARTS:
         array, before = getattr(gamma, part), getattr(gamma, part).tolist()
         with pytest.raises(ValueError, match="read-only"):
@@ -164,7 +132,7 @@ def test_what_gamma_hands_out_cannot_be_written(made):
         assert getattr(gamma, part).tolist() == before
         with pytest.raises(AttributeError):
             setattr(gamma, part, before)
-        if made in ("copied", "deeply copied", "pickled"):
+        if gamma in COPIES:
             assert before == getattr(COUNTED, part).tolist()
 
 
@@ -181,17 +149,14 @@ def test_arrays_that_were_given_stay_ones_own(make):
     assert [part.tolist() for part in parts] == before
 
 
-COUNTS, LEVELS = JointDistribution.from_counts, JointDistribution.from_levels
-
-
 def weighted(*weights):
-    return JointDistribution.from_samples([0.1, 0.2], [0, 1], weights=weights)
+    return SAMPLES([0.1, 0.2], [0, 1], weights=weights)
 
 
 @pytest.mark.parametrize(
     ("make", "arguments", "said"),
     [
-        *((JointDistribution.from_samples, given, said) for given, said in (
+        *((SAMPLES, given, said) for given, said in (
             (([], []), "empty"), (([0.1, np.nan], [0, 1]), r"p\[1\] = nan is a missing value"),
             (([0.1, 1 + 1e-12], [0, 1]), r"p\[1\] = 1.000000000001 is outside"), (([-1e-300], [0]), "outside"),
             (([np.inf], [0]), "outside"), (([0.5], [0.5]), r"y\[0\] = 0.5 is not an outcome"),
@@ -216,12 +181,11 @@ def test_memory_of_gamma_and_of_measures_of_distinct_forecasts(monkeypatch):
     rng = np.random.default_rng(0)
     p = rng.random(200_000)
     y = (rng.random(len(p)) < p).astype(np.uint8)
-    measures = ece, smooth_ce, cdl
-    few = JointDistribution.from_samples(p[:9], y[:9])
+    measures, few = (ece, smooth_ce, cdl), SAMPLES(p[:9], y[:9])
     for measure in measures:
         measure(few)  # what is compiled takes memory too
     tracemalloc.start()
-    gamma, most = JointDistribution.from_samples(p, y), []
+    gamma, most = SAMPLES(p, y), []
     made = tracemalloc.get_traced_memory()
     for measure in measures:
         tracemalloc.reset_peak()

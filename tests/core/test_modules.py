@@ -1,7 +1,5 @@
 """Modules of users: how they are named, and what is said of those that cannot be imported."""
 
-import contextlib
-import io
 import sys
 import time
 
@@ -10,12 +8,7 @@ import pytest
 from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.modules import locate
 
-EMA = (
-    "class EMA:\n"
-    "    def __init__(self, rate=0.1): self.rate, self.p = rate, 0.5\n"
-    "    def forecast(self): return self.p\n"
-    "    def update(self, forecast, outcome): self.p += self.rate * (outcome - self.p)\n"
-)
+EMA = "class EMA:\n    def forecast(self): return 0.5\n    def update(self, forecast, outcome): ...\n"
 
 
 @pytest.fixture
@@ -35,9 +28,10 @@ def write(path, text=EMA):
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
 
 
-@pytest.mark.parametrize(
-    "name", ["ours:EMA", "ours.py:EMA", "./ours.py:EMA", "{folder}/ours.py:EMA", "sub/../ours.py:EMA"]
-)
+NAMES = ["ours:EMA", "ours.py:EMA", "./ours.py:EMA", "{folder}/ours.py:EMA", "sub/../ours.py:EMA"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_module_by_its_name_or_its_file_is_one_and_the_same(folder, name):
     write(folder / "ours.py")
     (folder / "sub").mkdir()
@@ -55,19 +49,6 @@ def test_a_file_in_another_folder_finds_its_neighbours(folder):
     assert locate("forecaster", "by_scenario.py:Own", folder / "sub").__module__ == "by_scenario"
 
 
-def test_two_files_of_one_name_are_not_taken_for_each_other(folder):
-    write(folder / "twice.py")
-    write(folder / "sub" / "twice.py")
-    locate("forecaster", "twice.py:EMA")
-    write(folder / "statistics.py")
-    for name, said in (
-        ("sub/twice.py:EMA", r"a module 'twice' is there already, .*twice\.py; give the file another"),
-        ("statistics.py:EMA", "a module 'statistics' is there already, Python's own"),
-    ):
-        with pytest.raises(UnknownName, match=said):
-            locate("forecaster", name)
-
-
 NO_NAME = "expected module:name, such as 'mine:EMA' or 'mine.py:EMA'"
 WRONG = (":", ".a:b", ":a", "a b:c", "ours:EMA:x", "ours:EMA.forecast", "ours.py", "./ours.py", "\0.py:a", "..:x",
          "ours..x:EMA", "1a:b", "ours:1", "", "/:x")  # fmt: skip
@@ -77,47 +58,43 @@ NOTHING = [
     ("sub/none.py:EMA", "there is no file 'sub/none.py'; expected one"),
     ("a.b.py:EMA", "a file with a dot in its name is no module"), ("sub.py:EMA", "there is no file 'sub.py'"),
     ("x" * 10_000 + ":a", "No module named"), ("ours:" + "y" * 10_000, "has no"), ("é:x", "No module named"),
+    ("sub/ours.py:EMA", "a module 'ours' is there already"), ("statistics.py:EMA", "there already, Python's own"),
     ("/.py:x", ""), ("~/.py:x", ""), *((name, NO_NAME) for name in WRONG),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "said"), NOTHING, ids=[name[:20] for name, _ in NOTHING])
 def test_names_of_nothing(folder, name, said):
-    write(folder / "ours.py")
-    write(folder / "a.b.py")
+    for there in ("ours.py", "a.b.py", "sub/ours.py", "statistics.py"):
+        write(folder / there)
     (folder / "sub.py").mkdir()
+    locate("forecaster", "ours.py:EMA")
     with pytest.raises(UnknownName) as raised:
         locate("forecaster", name)
     assert said in str(raised.value)
     assert str(raised.value).startswith(f"forecaster {name!r}: ")
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("x = 1\nclass EMA:\n  pass\n   x = 1\n", "IndentationError: unexpected indent (broken.py:4)"),
-        ("\nimport nothing_like_this\n", "ModuleNotFoundError: No module named 'nothing_like_this' (broken.py:2)"),
-        ("import broken_too\n", "SyntaxError: '(' was never closed (broken_too.py:2)"),
-        ("def f():\n    1 / 0\nf()\n", "ZeroDivisionError: division by zero (broken.py:2)"),
-        ("import sys\nsys.exit(3)\n", "SystemExit: 3 (broken.py:2)"),
-        ("raise BaseException\n", "BaseException (broken.py:1)"),
-        ("raise ValueError('two\\nlines\\x1b[31m')\n", "ValueError: two lines [31m (broken.py:1)"),
-        ("def f(): f()\nf()\n", "RecursionError: maximum recursion depth exceeded (broken.py:1)"),
-        (b"x = '\xff'\n", "(broken.py:1)"),
-        (b"x = 1\0\n", "SyntaxError: source code string cannot contain null bytes"),
-    ],
-)  # fmt: skip
+BROKEN = [
+    ("x = 1\nclass EMA:\n  pass\n   x = 1\n", "IndentationError: unexpected indent", 4),
+    ("\nimport nothing_like_this\n", "ModuleNotFoundError: No module named 'nothing_like_this'", 2),
+    ("def f():\n    1 / 0\nf()\n", "ZeroDivisionError: division by zero", 2),
+    ("import sys\nsys.exit(3)\n", "SystemExit: 3", 2), ("raise BaseException\n", "BaseException", 1),
+    ("raise ValueError('two\\nlines\\x1b[31m')\n", "ValueError: two lines [31m", 1),
+    ("def f(): f()\nf()\n", "RecursionError: maximum recursion depth exceeded", 1), (b"x = '\xff'\n", "", 1),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["broken:EMA", "broken.py:EMA"])
-def test_what_cannot_be_imported_is_one_line_with_file_and_line(folder, name, text, said):
+@pytest.mark.parametrize(("text", "said", "line"), BROKEN)
+def test_what_cannot_be_imported_is_one_line_with_file_and_line(folder, name, text, said, line):
     write(folder / "broken.py", text)
-    write(folder / "broken_too.py", "\nx = (\n")
     with pytest.raises(InvalidParameter) as raised:
         locate("forecaster", name)
     found, module = str(raised.value), name.partition(":")[0]
     assert found.startswith(f"forecaster {name!r}: module {module!r} cannot be imported: ")
-    # Python 3.12 and later say a little more of some of them.
-    assert said.rpartition(" (")[2] in found
-    assert said.partition(" (")[0].partition("(")[0] in found
+    assert said in found
+    assert f"(broken.py:{line})" in found
     assert found.isprintable()
     assert "broken" not in sys.modules
     write(folder / "broken.py")
@@ -125,16 +102,11 @@ def test_what_cannot_be_imported_is_one_line_with_file_and_line(folder, name, te
     assert locate("forecaster", name).__name__ == "EMA"  # once it has been mended
 
 
-def test_what_a_module_prints_goes_aside(folder):
+def test_what_a_module_prints_goes_aside_and_control_c_says_what_was_being_imported(folder, capsys):
     write(folder / "prints.py", "\nprint('hello')\n" + EMA)
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        locate("forecaster", "prints:EMA")
-    assert (out.getvalue(), err.getvalue()) == ("", "hello\n")
-
-
-def test_control_c_says_what_was_being_imported(folder):
     write(folder / "waits.py", "raise KeyboardInterrupt\n")
+    locate("forecaster", "prints:EMA")
+    assert capsys.readouterr() == ("", "hello\n")
     said = r"while forecaster 'waits:EMA' was being imported \(waits.py:1\)"
     with pytest.raises(KeyboardInterrupt, match=said):
         locate("forecaster", "waits:EMA")

@@ -19,17 +19,15 @@ from onlinecal.core.guarantee import (
     applies,
     chain,
     factor,
-    reason,
     through,
     tightest,
 )
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key
-from onlinecal.decisions.tasks import quadratic, three_action, v_shaped
+from onlinecal.decisions.tasks import quadratic
 from onlinecal.engine.game import Game
 from onlinecal.growth.rates import KNOWN_RATES
 from onlinecal.measures import MEASURES, Bracket, true_distance
-from tests import examples
 from tests.decisions.test_tasks import decision_tasks
 from tests.strategies import gammas
 
@@ -178,10 +176,6 @@ def test_a_chain_is_the_one_with_the_least_factor():
         assert [r.smaller for r in way] + [b] == [a, *(r.larger for r in way)]
     # No chain may bring a quantity below itself, or some relation is false.
     assert all(best[a, a] == 1.0 for a in names)
-    assert reason(chain("smooth_ce", "interval_ce")) == (  # a paper is named once
-        "smooth_ce ≤ 2 distance_lower ≤ 2 distance ≤ 2 distance_upper ≤ 2 interval_ce (Błasiok et al. 2023, Theorem "
-        "7.3; Lemma 5.4; Theorem 6.2)"
-    )
 
 
 # -------------------------------------------------------------------- what follows for strategies
@@ -225,94 +219,29 @@ def test_the_tightest_bound_of_each_kind_is_kept():
     assert tightest(stated, Column("measure", "brier"), 100) == []
 
 
-def test_columns_of_brackets_and_tasks():
+def test_bounds_are_of_columns_and_not_of_names():
+    """Of ends of brackets, tasks and functions."""
     ends = [Column("measure", "distance_lower", end=end) for end in ("", "lower", "upper")]
     assert {c.quantity for c in ends} == {"distance_lower"}
-    assert [applies(c, True) for c in ends] == [True, True, False]
-    assert [applies(c, False) for c in ends] == [True, False, True]
-    mine = Column("other_task", "swap_regret", task="mine")
-    plain = Column("decision_task", "swap_regret", task="mine")
-    rounded = Column("decision_task", "swap_regret", task="mine", response="rounded")
-    assert [c.quantity for c in (mine, plain, rounded)] == ["", "swap_regret", ""]
-    named = Column("quadratic_task", "swap_regret", task="brier")
-    assert (named.name, named.quantity) == ("swap_regret[brier]", QUADRATIC)
+    assert [[applies(c, upper) for c in ends] for upper in (True, False)] == [
+        [True, True, False],
+        [True, False, True],
+    ]
+    for column, quantity in (
+        (Column("other_task", "swap_regret", task="mine"), ""),
+        (Column("decision_task", "swap_regret", task="mine"), "swap_regret"),
+        (Column("decision_task", "swap_regret", task="mine", response="rounded"), ""),
+        (Column("quadratic_task", "swap_regret", task="brier"), QUADRATIC),
+        (squared := Column("quadratic_task", "external_regret", task="brier"), SQUARED_LOSS),
+        (Column("decision_task", "swap_regret", task="quadratic"), "swap_regret"),
+        (Column("function", "ece"), ""),
+    ):
+        assert column.quantity == quantity
     # A bound on the squared loss bounds no other task.
-    squared = Column("quadratic_task", "external_regret", task="brier")
-    assert (squared.name, squared.quantity) == ("external_regret[brier]", SQUARED_LOSS)
     own = Guarantee(squared, "1", lambda t: 1.0, "expected", Sight.LAW, "nobody")
     assert tightest([own], Column("decision_task", "external_regret", task="mine"), 100) == []
     assert tightest([own], squared, 100) == [own]
-    # A task with the name of the quadratic one is not it. A function with a measure's name is not the measure.
-    assert Column("decision_task", "swap_regret", task="quadratic").quantity == "swap_regret"
-    assert Column("function", "ece").quantity == ""
     stated = [bound("ece", "√T", 1.0), bound("distance", "T/2", 0.5, upper=False)]
     for end in ("lower", "upper"):
         (one,) = tightest(stated, Column("measure", "distance_upper", end=end), 100)
         assert one.upper is (end == "lower")
-
-
-COIN = oc.natures.Bernoulli()
-FEW = (COIN, oc.natures.Contrarian(), oc.natures.Contrarian("draw"), oc.natures.Greedy("square"))
-TASKS = (v_shaped(0.5), three_action(), quadratic())
-PANEL = ("ece", "cdl", "v_cdl", "u_calibration", "smooth_ce", "kernel_ce", "step_ce", "cutoff_ce", "scdl",
-         "low_degree_ce", "weighted_ce", "interval_ce")  # fmt: skip
-RUNS, RATE = 8, 1e-9
-
-
-def hold(forecasters, natures, horizon, seed):
-    """Plays every pair and holds its totals against all bounds with a constant that follow; which those were.
-
-    Bounds for every sequence hold without exception. Those in expectation allow the mean over runs the slack that
-    chance exceeds with probability 1e-9, for each of some hundreds.
-    """
-    seen = set()
-    for forecaster in forecasters:
-        for nature in natures:
-            stated = [g for g in (*forecaster.guarantees, *nature.guarantees) if g.binds(forecaster, nature)]
-            if forecaster.needs or not any(g.kind != "rate" for g in stated):
-                continue
-            study = oc.play(forecaster, nature, horizon=horizon, runs=RUNS, seed=seed, measures=PANEL, tasks=TASKS,
-                            per_decade=1, progress=False)  # fmt: skip
-            cell = study.cells[0]
-            for what, (column, totals) in zip(cell.columns, cell.totals.items(), strict=True):
-                for g in tightest(stated, what, horizon):
-                    if g.kind == "rate":
-                        continue
-                    seen.add((g.kind, g.upper, column))
-                    case = f"{strategy_key(forecaster)} {strategy_key(nature)} {g}"
-                    side, expected = 1.0 if g.upper else -1.0, g.kind == "expected"
-                    reached = (side * totals[-1]).mean() if expected else (side * totals[-1]).max()
-                    slack = g.slack(horizon, RUNS, RATE) if expected else 1e-6
-                    assert reached <= side * g.bound(horizon) + slack, case
-    return seen
-
-
-def test_what_follows_holds_in_games(seed):
-    f = oc.forecasters
-    who = (
-        f.ForecastHedging(),
-        f.AlmostOneStepAhead(),
-        f.DefensiveForecasting(),
-        f.LastOutcome(),
-        f.Constant(0.5),
-    )
-    seen = hold(who, FEW, 200, seed)
-    assert ("expected", True, "swap_regret[v_shaped]") in seen
-    assert ("deterministic", True, "low_degree_ce") in seen
-    assert {c for kind, upper, c in seen if not upper} >= {"ece", "cdl", "v_cdl", "u_calibration", "step_ce"}
-
-
-@pytest.mark.slow
-def test_what_follows_holds_for_all(seed, tmp_path):
-    natures = [nature for nature in examples.natures(tmp_path) if nature.length is None]
-    hold(examples.forecasters(tmp_path), natures, 300, seed)
-
-
-def test_the_control_breaks_what_follows(seed):
-    """A randomised forecaster is not forced, and a deterministic one does not keep what hedging does."""
-    forced = through(oc.natures.Contrarian().guarantees[1], "cdl")
-    study = oc.play("forecast_hedging", FEW[1], horizon=2000, runs=4, seed=seed, measures=["cdl"])
-    assert study.cells[0].totals["cdl"][-1].max() < 0.5 * forced.bound(2000)
-    kept = through(oc.forecasters.ForecastHedging().guarantees[0], "cdl")
-    study = oc.play(oc.forecasters.AlmostOneStepAhead(), FEW[1], horizon=2000, runs=1, measures=["cdl"])
-    assert study.cells[0].totals["cdl"][-1].min() > 1.4 * kept.bound(2000)

@@ -8,7 +8,8 @@ import pytest
 from onlinecal.core import strategy as s
 from onlinecal.core.content import content
 from onlinecal.core.errors import InvalidParameter, UnknownName
-from onlinecal.forecasters import as_forecaster
+from onlinecal.forecasters import Scalar, as_forecaster
+from tests.engine.games import Mean
 
 
 @dataclass(frozen=True)
@@ -51,37 +52,34 @@ class K29(CDLMinimiser):
 
 KNOWN = s.registry([Plain, MadeOfOthers])
 NESTED = MadeOfOthers((Plain(), 2), inner=Plain(0.25), rule=math.sqrt)
-PARTS = MadeOfOthers((Plain(1.0), Plain()))
+#: strategy, label, key
+NAMED = [
+    (Plain(), "plain", 'plain(m="T^(1/3)", q=0.5)'), (Plain(0.25, 10), "plain (q=0.25, m=10)", "plain(m=10, q=0.25)"),
+    (MadeOfOthers((Plain(1.0), Plain())), "made of others (parts=[plain (q=1), plain])",
+     'made_of_others(inner=null, parts=[plain(m="T^(1/3)", q=1), plain(m="T^(1/3)", q=0.5)], rule=null)'),
+    (NESTED, None, 'made_of_others(inner=plain(m="T^(1/3)", q=0.25), parts=[plain(m="T^(1/3)", q=0.5), 2], '
+     "rule=math:sqrt)"),
+    (CDLMinimiser(), "CDL minimiser", None), (K29(), "called", None),
+    (FileReader("b.csv"), None, "file_reader(above=null, sha256=0f)"),  # wherever it lies
+    # A parameter that was added later plays where it is not the default.
+    (Grown(0.25), None, "grown(q=0.25)"), (Grown(0.25, 1), None, "grown(q=0.25)"),
+    (Grown(0.25, 2.0), None, "grown(later=2, q=0.25)"),
+    (Scalar(Mean, name="mean"), "mean", 'mean(make=tests.engine.games:Mean, name="mean")'),
+    (Scalar(Mean), "scalar (make=tests.engine.games:Mean)", None),
+]  # fmt: skip
 
 
-def test_names_are_classes_in_snake_case_and_labels_say_what_differs_from_the_defaults():
-    assert list(KNOWN.items()) == [("plain", Plain), ("made_of_others", MadeOfOthers)]
-    assert s.strategy_name(CDLMinimiser) == s.strategy_name(CDLMinimiser()) == "cdl_minimiser"
-    assert s.strategy_name(K29) == "called"
-    assert s.strategy_label(Plain()) == "plain"
-    assert s.strategy_label(Plain(0.25, 10)) == "plain (q=0.25, m=10)"
-    assert s.strategy_label(PARTS) == "made of others (parts=[plain (q=1), plain])"
-    assert s.strategy_label(CDLMinimiser()) == "CDL minimiser"
-
-
-@pytest.mark.parametrize(
-    ("strategy", "key"),
-    [
-        (Plain(), 'plain(m="T^(1/3)", q=0.5)'),
-        (FileReader("b.csv"), "file_reader(above=null, sha256=0f)"),  # wherever it lies
-        (NESTED, 'made_of_others(inner=plain(m="T^(1/3)", q=0.25), parts=[plain(m="T^(1/3)", q=0.5), 2], '
-         "rule=math:sqrt)"),
-        (Grown(0.25), "grown(q=0.25)"), (Grown(0.25, 1), "grown(q=0.25)"), (Grown(0.25, 2.0), "grown(later=2, q=0.25)"),
-    ],
-)  # fmt: skip
-def test_a_key_says_which_parameters_play(strategy, key):
-    """One that was added later, only where it is not the default."""
-    assert s.strategy_key(strategy) == key
+@pytest.mark.parametrize(("strategy", "label", "key"), NAMED)
+def test_labels_say_what_differs_from_the_defaults_and_keys_what_plays(strategy, label, key):
+    assert key is None or s.strategy_key(strategy) == key
+    assert label is None or s.strategy_label(strategy) == label
     if isinstance(strategy, Grown):
         assert set(content(strategy)["parameters"]) == {name for name in ("q", "later") if f"{name}=" in key}
 
 
 def test_a_strategy_is_built_from_a_name_and_parameters():
+    assert list(KNOWN.items()) == [("plain", Plain), ("made_of_others", MadeOfOthers)]
+    assert s.strategy_name(CDLMinimiser) == s.strategy_name(CDLMinimiser()) == "cdl_minimiser"
     assert s.build("nature", KNOWN, "plain", {"q": 0.1}) == Plain(0.1)
     # Lists of a TOML file are tuples.
     assert s.build("nature", KNOWN, "made_of_others", {"parts": [1, 2]}).parts == (1, 2)
@@ -113,7 +111,5 @@ def test_a_plain_class_may_have_attributes_of_any_name():
 
     made = as_forecaster(Own)
     assert (made.origin, made.settings) == (Own, {"rate": 0.5})
-    assert (as_forecaster(Own(1)).origin.given, as_forecaster(Own, {"rate": 2}).settings) == (
-        {"rate": 3},
-        {"rate": 2},
-    )
+    assert as_forecaster(Own(1)).origin.given == {"rate": 3}
+    assert as_forecaster(Own, {"rate": 2}).settings == {"rate": 2}

@@ -19,19 +19,17 @@ FOLDER = README.parent / "scenarios"
 def test_what_fails_leaves_what_was_there(tmp_path, fault):
     path = tmp_path / "a.txt"
     path.write_text("before")
-    expected = InvalidParameter if isinstance(fault, OSError) else type(fault)
 
     def written():
         with whole(path) as new:
             new.write_text("half")
             raise fault
 
-    with pytest.raises(expected) as raised:
+    full = isinstance(fault, OSError)
+    match = f"^{path} cannot be written: No space left on device$" if full else None
+    with pytest.raises(InvalidParameter if full else type(fault), match=match):
         written()
-    if expected is InvalidParameter:
-        assert str(raised.value) == f"{path} cannot be written: No space left on device"
-    assert path.read_text() == "before"
-    assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a.txt", "before")]
 
 
 def test_a_file_is_replaced_only_if_it_may_be(tmp_path):
@@ -39,7 +37,6 @@ def test_a_file_is_replaced_only_if_it_may_be(tmp_path):
     path = tmp_path / "new" / "a.txt"
     with pytest.raises(InvalidParameter, match=f"^{path} {EXISTS}$"), whole(path, overwrite=False):
         path.write_text("theirs")
-    assert path.read_text() == "theirs"
     with pytest.raises(InvalidParameter, match=EXISTS), whole(path, overwrite=False):
         pytest.fail("there is such a file")
     with whole(path) as new:
@@ -63,12 +60,13 @@ def files(folder):
     return {file.name: file.read_bytes() for file in folder.iterdir() if file.suffix != ".lock"}
 
 
+SCENARIO = 'horizon = 9\nmeasures = ["ece"]\nforecasters = ["constant"]\nnatures = ["drift"]'
+
+
 def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path, monkeypatch):
     """Of every command that writes: each file is on the disk before it takes its place."""
     (tmp_path / "mine.csv").write_text("p,y\n" + "0.3,0\n0.7,1\n" * 20)
-    (tmp_path / "s.toml").write_text(
-        'horizon = 9\nmeasures = ["ece"]\nforecasters = ["constant"]\nnatures = ["drift"]'
-    )
+    (tmp_path / "s.toml").write_text(SCENARIO)
     onlinecal("run s.toml -o r.db", cwd=tmp_path)
     before = files(tmp_path)
 
@@ -95,37 +93,37 @@ def test_all_of_them_are_in_the_wheel():
     files = [*FOLDER.rglob("*.toml")]
     names = [file.relative_to(FOLDER).as_posix() for file in [*files, *FOLDER.rglob("*.csv")]]
     assert included == {f"scenarios/{name}": f"onlinecal/scenarios/{name}" for name in names}
-    assert scenarios().keys() == {file.stem for file in files}  # each name once
-    assert len(scenarios()) == len(files)
+    assert sorted(scenarios()) == sorted(file.stem for file in files)  # each name once
 
 
 def test_a_file_of_the_user_comes_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert scenario_file(Path("quickstart")).samefile(FOLDER / "quickstart.toml")
     (tmp_path / "quickstart").write_text("")
-    assert scenario_file(Path("quickstart")) == Path("quickstart")
-    for there in ("x/quickstart", "/quickstart", "quickstart.db"):  # no file, and named as one
+    for there in (
+        "quickstart",
+        "x/quickstart",
+        "/quickstart",
+        "quickstart.db",
+    ):  # or no file, and named as one
         assert scenario_file(Path(there)) == Path(there)
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("mine", "mine cannot be read: no such file; did you mean 'mine.toml'?"),
-        ("quikstart", "no such file, and unknown scenario 'quikstart'; did you mean 'quickstart'?"),
-        ("min", "unknown scenario 'min'; known: "),
-        ("", "is a directory"),
+        ("mine", "no such file; did you mean 'mine.toml'"), ("", "is a directory"), ("min", "scenario 'min'; known: "),
+        ("quikstart", "no such file, and unknown scenario 'quikstart'; did you mean 'quickstart'"),
     ],
-)
+)  # fmt: skip
 def test_names_of_nothing(tmp_path, monkeypatch, name, said):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.toml").write_text("")
-    with pytest.raises(ScenarioError, match="cannot be read") as raised:
+    with pytest.raises(ScenarioError, match=f"(?i)cannot be read.*{said}"):
         load(Path(name))
-    assert said.lower() in str(raised.value).lower()
 
 
-def test_a_new_scenario_has_comments_and_replaces_nothing(tmp_path):
+def test_a_new_scenario_is_the_shipped_one_and_replaces_nothing(tmp_path):
     file, log = tmp_path / "sub" / "my.toml", tmp_path / "mine.csv"
     for path, like, options, shipped in (
         (file, (), {}, "template.toml"), (tmp_path / "quick.toml", ("quickstart",), {}, "quickstart.toml"),
@@ -133,7 +131,6 @@ def test_a_new_scenario_has_comments_and_replaces_nothing(tmp_path):
     ):  # fmt: skip
         create(path, *like, **options)
         assert path.read_bytes() == (FOLDER / shipped).read_bytes()
-    assert (FOLDER / "template.toml").read_text().count("#") > 20
     for path, like, error, said in (
         (file, "template", InvalidParameter, "exists; expected the name of a new file"),
         (tmp_path / "my", "template", InvalidParameter, "expected a name that ends in .toml"),
