@@ -7,17 +7,13 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import natures as n
-from onlinecal.core.errors import InvalidParameter, OnlinecalError
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
-from onlinecal.sweeping import lineup
 from tests.by_hand import noted, revealed, truths
-from tests.engine.games import played
-from tests.examples import recording
 
 T, RUNS = 240, 2
 
@@ -33,33 +29,18 @@ def test_parts_of_one_kind_have_randomness_of_their_own(seed):
     assert abs(((one - 0.5) ** 2).mean() - 1 / 12) < 1 / 60
 
 
-def test_recorded_streams_in_compositions(tmp_path):
+def test_compositions_have_room_for_what_their_parts_have_recorded(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("outcome\n0\n1\n1\n")
-    replay = n.Replay(str(file))
-    assert n.Mixture((n.Bernoulli(), replay)).length == 3
-    assert n.Mixture((n.Bernoulli(),)).length is None
-    with pytest.raises(InvalidParameter, match="horizon = 4, but nature 'mixture' has 3 rounds"):
-        Game(f.Constant(), n.Mixture((n.Bernoulli(), replay)), horizon=4, runs=range(1))
-    switched = n.Switch(n.Bernoulli(0.5), replay, 2)
-    assert truths(switched, 5)[:, 0].tolist() == [0.5, 0.5, 0, 1, 1]
-    with pytest.raises(InvalidParameter, match="switch: 4 of 6 rounds fall to then = replay, which has 3"):
-        Game(f.Constant(), n.Switch(n.Bernoulli(), replay, 2), horizon=6, runs=range(1))
-
-
-def test_files_and_mistakes_of_parts_are_found(tmp_path):
-    """That parts are tables is in tests/whole/test_players.py."""
-    file, switch = recording(tmp_path), {"name": "switch", "then": "drift", "first": {"name": "replay"}}
-    switch["first"]["file"] = file.name
-    (entry,) = lineup("nature", [switch], tmp_path)
-    assert entry.strategy.first.length == 1200
-    for table, said in (
-        ({"name": "switch", "first": {"name": "bernoulli", "q": 2}}, r"q = 2; expected a number in \[0, 1\]"),
-        ({"name": "mixture", "natures": ["drift"], "weights": [3, 1]}, "expected 1 number"),
-        ({"name": "switch", "then": "drift"}, "needs the parameter 'first'"),
-    ):
-        with pytest.raises(OnlinecalError, match=said):
-            lineup("nature", [table], tmp_path)
+    replay, drift = n.Replay(str(file)), n.Drift()
+    assert truths(n.Switch(n.Bernoulli(0.5), replay, 2), 5)[:, 0].tolist() == [0.5, 0.5, 0, 1, 1]
+    for nature, fits in (
+        (n.Mixture((n.Bernoulli(), replay)), 3), (n.Switch(n.Bernoulli(), replay, 2), 5),
+        (n.Streams((drift, replay)), 7), (n.Streams((drift, replay), "random", (0, 1)), 3),
+    ):  # fmt: skip
+        Game(f.Constant(), nature, horizon=fits, runs=range(1)).advance(fits)
+        with pytest.raises(InvalidParameter, match=r"has 3|at most 7"):
+            Game(f.Constant(), nature, horizon=fits + 1, runs=range(1))
 
 
 # ---------------------------------------------------------------- what a part of several knows
@@ -130,62 +111,6 @@ def test_compositions_reveal_what_all_parts_reveal_and_see_what_one_sees(seed):
     assert shown["truth"].tolist() == [round.forecast.tolist() for round in log]
 
 
-def test_certificates_of_the_streams_add_up(seed):
-    nature = n.Streams((n.Contrarian(), n.Drift()))
-    game = played(f.Separate(f.DefensiveForecasting()), nature, 500, runs=range(2), seed=seed)
-    totals = [g.weight * oc.measures.kernel_ce(g) for g in game.gammas()]
-    assert (np.array(totals) <= game.certificates()["kernel_ce_certificate"]).all()
-    assert f.Delayed(f.Separate(f.DefensiveForecasting())).certifies == {"kernel_ce_certificate"}
-
-
-# ---------------------------------------------------------------- names, parameters
-
-
-def test_names_of_the_streams():
-    said = "bernoulli (q=0.2)", "drift 1", "drift 2"
-    assert n.Streams((n.Bernoulli(0.2), n.Drift(), n.Drift())).streams == said
-    assert n.Streams((n.Drift(), n.Drift()), labels=("a", "b")).streams == ("a", "b")
-    assert all(cls.streams == () for cls in n.NATURES.values() if cls not in (n.Streams, n.Switch))
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"parts": ()}, r"parts = \(\); expected a list of natures"),
-        ({"parts": n.Drift()}, "expected a list of natures"),
-        ({"parts": (n.Drift(), f.Constant())}, r"parts\[1\] = .*expected a nature"),
-        ({"parts": (n.Drift(), n.Streams((n.Drift(),)))}, r"parts\[1\] = streams has streams of its own"),
-        ({"order": "sorted"}, "order = 'sorted'; expected one of 'turns', 'random'"),
-        ({"weights": (1, 2)}, "expected order = 'random', or no weights"),
-        ({"order": "random", "weights": (1,)}, "expected 2 numbers, one a part"),
-        ({"order": "random", "weights": (1, -1)}, r"weights\[1\] = -1"),
-        ({"order": "random", "weights": (0, 0)}, "expected one above 0"),
-        ({"labels": ("a", "a")}, "expected texts that are all different"),
-        ({"labels": ("a", "")}, "expected texts that are all different"),
-        ({"labels": "ab"}, "expected 2 texts, one a part"),
-    ],
-)
-def test_parameters_that_make_no_sense_are_refused(options, said):
-    with pytest.raises(InvalidParameter, match=said):
-        n.Streams(**{"parts": (n.Drift(), n.Drift()), **options})
-
-
-def test_parts_that_are_too_short_are_refused(tmp_path):
-    rows = n.Replay(str(recording(tmp_path)))
-    turns = n.Streams((n.Drift(), rows))
-    assert turns.length == 2 * rows.length + 1
-    Game(f.Constant(), turns, horizon=turns.length, runs=range(1))
-    with pytest.raises(InvalidParameter, match=f"expected at most {turns.length}"):
-        Game(f.Constant(), turns, horizon=turns.length + 1, runs=range(1))
-    drawn = n.Streams((n.Drift(), rows), "random", (0, 1))
-    assert drawn.length is None
-    assert drawn.recorded
-    with pytest.raises(
-        InvalidParameter, match=rf"1201 of 1201 rounds fall to parts\[1\] = replay, which has {rows.length}"
-    ):
-        Game(f.Constant(), drawn, horizon=1201, runs=range(1))
-
-
 def test_streams_may_follow_each_other(seed):
     """A forecaster per stream plays them, and the streams are those that are revealed."""
     drift, markov = n.Drift(), n.Markov()
@@ -201,3 +126,5 @@ def test_streams_may_follow_each_other(seed):
     told = game.transcripts.of(1)
     assert told.context["stream"].tolist() == game.nature.streams_of(1, 90).tolist()
     assert n.Switch(n.Streams((drift, markov)), drift).streams == ()
+    assert n.Streams((n.Bernoulli(0.2), drift, drift)).streams == ("bernoulli (q=0.2)", "drift 1", "drift 2")
+    assert n.Streams((drift, drift), labels=("a", "b")).streams == ("a", "b")
