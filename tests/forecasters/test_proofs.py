@@ -1,4 +1,4 @@
-"""Potentials of proofs: each is its formula, and from any state and for either outcome it grows no more than stated."""
+"""Potentials of proofs: each is its formula. From any state it grows no more than stated, whatever the outcome."""
 
 import math
 
@@ -89,7 +89,7 @@ def test_each_potential_is_its_formula_and_grows_as_stated(cls, m, horizon, roun
         )
     values = np.array(list(law)) / m
     assert step(stated, gamma, values, list(law.values()), horizon) <= 1 + ROUNDING
-    # What the potential is for: it bounds the total.
+    # It bounds the total.
     if cls is ForecastHedging:
         c, total = best_c(m, horizon), np.abs(bias).sum()
         room = math.sqrt(2) * stated.of(gamma, horizon) + (m + 1) * c / math.sqrt(2)
@@ -100,7 +100,7 @@ def test_each_potential_is_its_formula_and_grows_as_stated(cls, m, horizon, roun
 
 
 def test_a_potential_tells_a_law_that_does_not_hedge():
-    """The control: biases of 2 and −1: the points in the ratio 1 : 2 keep to the proof, in the ratio 2 : 1 do not."""
+    """The control. With biases of 2 and −1, points in the ratio 1 : 2 keep to the proof. In the ratio 2 : 1 they do not."""
     stated = ForecastHedging(4).guarantees[0].potential
     gamma = JointDistribution.from_counts([0.25, 0.5], [8, 2], [4, 0])
     assert step(stated, gamma, [0.25, 0.5], [1 / 3, 2 / 3], 100) <= 1

@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import required, strategy_key
-from onlinecal.decisions import tasks
-from onlinecal.decisions.responses import Best, DecisionMaker, Rounded
 from onlinecal.engine.steps import SAY, compiled, kernel, law, shared
 from onlinecal.forecasters import SoftHedging
 from onlinecal.forecasters.hedging import say_mean_of_hedger
-from onlinecal.measures import cdl, ece, scdl, scdl_binned
+from onlinecal.measures import scdl, scdl_binned
 from onlinecal.natures import NATURES, Contrarian, Drift, Greedy
 from tests.by_hand import Driven
 from tests.engine.games import played
@@ -64,62 +62,7 @@ def test_every_sequence(outcomes, m):
     assert ratio_of_bins(JointDistribution.from_samples(said, outcomes), m, len(outcomes)) <= 1 + ROUNDING
 
 
-# ---------------------------------------------------------------- the steps of the proof
-
-
-def psi(r, n):
-    return np.exp(r**2 / (3.0 * np.maximum(n, 1e-300)))
-
-
-def delta(n):
-    return np.where(n < 1.0, math.expm1(1 / 3), 1.0 / (3.0 * np.maximum(n, 1.0)))
-
-
-@given(st.floats(0, 200), st.floats(0, 1), st.floats(-1, 1), st.floats(0, 1), st.floats(0, 8))
-def test_what_a_bin_gets(n, w, u, share, power):
-    # Up to L = 8, beyond ln P of any game.
-    r = share * min(n, math.sqrt(3.0 * n * power))
-    c = 3.0 * (n + 1.0)
-    h = math.exp((r * r + 1) / c) * math.sinh(2 * r / c)
-    first = (math.exp((r + 1) ** 2 / c) + math.exp((r - 1) ** 2 / c)) / 2
-    assert first <= (psi(r, n) + delta(n)) * (1 + 1e-12)
-    assert psi(r + w * u, n + w) <= (psi(r, n) + w * (delta(n) + h * u)) * (1 + 1e-12)
-    assert psi(w, n + w) <= (1 + w * delta(n)) * (1 + 1e-12)
-
-
-@given(st.lists(st.floats(1e-3, 1), min_size=1, max_size=300))
-def test_what_delta_adds_in_all(weights):
-    """The sum over the rounds of a bin is at most the integral. Both bins make a start of 3 + ln T at most."""
-    before = np.concatenate([[0.0], np.cumsum(weights)[:-1]])
-    horizon = len(weights)
-    integral = 2 * math.expm1(1 / 3) + math.log(horizon) / 3
-    assert float((np.array(weights) * delta(before)).sum()) <= integral
-    assert 1 + 2 * integral <= 3 + math.log(horizon)
-
-
-def test_the_sum_over_bins():
-    for m in (1, 2, 3, 8, 100, 4096):
-        odd = np.concatenate([[0.0], np.cumsum(1.0 / (2.0 * np.arange(1, m + 1) - 1.0))])
-        assert (odd[1:] + odd[m:0:-1]).max() <= 2 + math.log((m + 1) / 2)
-    n, a = np.linspace(0, 50, 5001), 3.7
-    for k in (1, 2, 9):
-        assert (np.sqrt(3 * n * a) - (k - 0.5) * n / 4).max() <= 1.5 * 4 * a / (2 * k - 1) + 1e-12
-
-
 # ---------------------------------------------------------------- what it is good for, and what it is not
-
-
-@pytest.mark.parametrize("nature", [Contrarian(), Contrarian("draw"), Greedy()], ids=strategy_key)
-def test_without_randomness_scdl_is_small_where_cdl_and_ece_cannot_be(nature, seed):
-    horizon = 4000
-    (gamma,) = played(SoftHedging(), nature, horizon, seed=seed, runs=range(1)).gammas()
-    assert horizon * scdl(gamma) <= SoftHedging().guarantees[0].bound(horizon) < horizon / 15
-    assert cdl(gamma) == pytest.approx(1.0)
-    assert ece(gamma) >= 0.5
-    # Acting on the forecasts is wrong in every round; on forecasts rounded at random to scdl's grid it is not.
-    task = tasks.v_shaped(0.5)
-    assert tasks.swap_regret(gamma, DecisionMaker(task, Best())) == pytest.approx(1.0)
-    assert tasks.swap_regret(gamma, DecisionMaker(task, Rounded())) <= 4 * scdl(gamma)
 
 
 say_mean = kernel(say_mean_of_hedger)
