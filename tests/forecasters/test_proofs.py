@@ -100,7 +100,7 @@ def test_each_potential_is_its_formula_and_grows_as_stated(cls, m, horizon, roun
 
 
 def test_a_potential_tells_a_law_that_does_not_hedge():
-    """The control. With biases of 2 and −1, points in the ratio 1 : 2 keep to the proof. In the ratio 2 : 1 they do not."""
+    """With biases of 2 and −1, points in the ratio 1 : 2 keep to the proof. In the ratio 2 : 1 they do not."""
     stated = ForecastHedging(4).guarantees[0].potential
     gamma = JointDistribution.from_counts([0.25, 0.5], [8, 2], [4, 0])
     assert step(stated, gamma, [0.25, 0.5], [1 / 3, 2 / 3], 100) <= 1

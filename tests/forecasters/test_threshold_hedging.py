@@ -107,7 +107,7 @@ def test_the_atom_is_drawn_alone_as_from_the_law(state, uniforms, data):
 
 @given(st.integers(1, 3000), st.data())
 def test_the_side_of_the_mean_is_that_of_its_formula_on_fine_grids(m, data):
-    """The sign of the mean of the law less ½ is that of the bias; on coarse grids all weight may be on ½."""
+    """The sign of the mean of the law less ½ is that of the bias. On coarse grids all weight may be on ½."""
     rounds = data.draw(st.integers(0, m * m // 4 - 1 if m > 1 else 0))
     ones = data.draw(st.one_of(st.integers(0, rounds), st.integers(-1, 1).map(lambda d: rounds // 2 + d)))
     ones = min(max(ones, 0), rounds)
