@@ -37,7 +37,7 @@ MORE: dict[str, list[dict[str, Any]]] = {
     ],
     "scdl_binned": [{"m": 5, "soft": False}, {"m": 1}, {"m": 2**50}],
     "low_degree_ce": [{"degree": 5}],
-    "weighted_ce": [{"weights": lambda v: 1.0 - 2.0 * v}],
+    "weighted_ce": [{"omega": lambda v: 1.0 - 2.0 * v}],
 }  # fmt: skip
 #: every measure with its options
 EVERY: list[tuple[Measure, dict[str, Any]]] = [

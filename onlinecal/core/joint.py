@@ -3,14 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Floats, locked
-from onlinecal.core.errors import InvalidData
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.samples import Words, ours, plain, with_ours
 from onlinecal.core.validation import (
     check_lengths,
     check_names,
@@ -80,20 +81,28 @@ class JointDistribution:
     means: Floats
 
     @classmethod
+    @with_ours
     def from_samples(
-        cls, p: ArrayLike, y: ArrayLike, *, weights: ArrayLike | None = None
+        cls, p: ArrayLike, y: ArrayLike, *, weights: ArrayLike | None = None, **words: Unpack[Words]
     ) -> "JointDistribution":
         """Γ of a list of predictions and outcomes.
 
         Parameters
         ----------
         p : (n,) array_like
-            Predictions in [0, 1]. Each is taken as the float64 that it is: a float32 0.3 is 0.30000001192….
+            Predictions in [0, 1]. Each is taken as the float64 that it is: a float32 0.3 is 0.30000001192…. Of two
+            columns that sum to 1, as of scikit-learn's `predict_proba`, the second is taken.
         y : (n,) array_like
-            Outcomes, each 0 or 1 (or a boolean).
+            Outcomes, each 0 or 1 (or a boolean), or labels.
         weights : (n,) array_like, optional
             Finite weights ≥ 0 with a positive sum; samples of weight 0 are dropped. Default: 1 each. Whole ones are
             added exactly; a sum of m others is rounded by at most m 2⁻⁵³ of itself.
+        positive : label, optional
+            The label that counts as 1. Default: 1.
+        negative : label or list of labels, optional
+            Those that count as 0. Default: the only other one.
+        drop : label or list of labels, optional
+            Rows with these are left out.
 
         Returns
         -------
@@ -104,8 +113,13 @@ class JointDistribution:
         ------
         InvalidData
             Samples that are not forecasts and outcomes; the message names the first offending position.
+
+        Notes
+        -----
+        scikit-learn's names `y_true`, `y_prob`, `sample_weight` and `pos_label` are taken for ours, here and in all
+        functions of samples; so are `n_bins`, and the `strategy` "uniform", where there are bins.
         """
-        p, y, *w = samples(p, y, weights)
+        p, y, *w = samples(p, y, weights, **words)
         if weights is None:
             # A double in [0, 1] has its two top bits clear. So (bits of p, y) fits one integer with the order of
             # (p, y). One plain sort is several times faster than sorting an index.
@@ -113,7 +127,6 @@ class JointDistribution:
             del y  # a copy, where outcomes were given as whole numbers
             keys.sort()
             return cls.from_sorted_keys(keys)
-        check_weights("weights", w[0])
         order = np.argsort(p, kind="stable")
         return cls.from_sorted_levels(p[order] + 0.0, w[0][order], (w[0] * y)[order])
 
@@ -282,7 +295,12 @@ class JointDistribution:
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 #: inserted into the docstring of a function of Γ, below its first line
-_TAKES = "Takes Γ, or in its place predictions p and outcomes y as two arguments."
+_TAKES = (
+    "Takes Γ, or in its place predictions p and outcomes y as two arguments, with `weights` and all else of\n"
+    "    `JointDistribution.from_samples`."
+)
+#: what is given in the place of Γ
+_SAMPLES = ("p", "y", "weights", *Words.__annotations__)
 
 
 class OfGamma(Protocol[P, R]):
@@ -293,7 +311,9 @@ class OfGamma(Protocol[P, R]):
     @overload
     def __call__(self, gamma: JointDistribution, /, *arguments: P.args, **options: P.kwargs) -> R: ...
     @overload
-    def __call__(self, p: ArrayLike, y: ArrayLike, /, *arguments: P.args, **options: P.kwargs) -> R: ...
+    def __call__(self, p: ArrayLike, y: ArrayLike, /, *arguments: Any, **options: Any) -> R: ...
+    @overload
+    def __call__(self, *, p: ArrayLike, y: ArrayLike, **options: Any) -> R: ...
 
 
 def check_gamma(where: str, gamma: Any) -> None:
@@ -307,17 +327,38 @@ def of_gamma(function: Callable[Concatenate[JointDistribution, P], R]) -> OfGamm
     """A function of Γ that also takes samples (p, y), and refuses all else; its docstring says so."""
 
     @wraps(function)
-    def checked(gamma: Any, *arguments: Any, **options: Any) -> R:
-        check_names(function.__name__, function, options)
-        if type(gamma) is not JointDistribution:
-            if arguments and hasattr(arguments[0], "__len__") and not isinstance(arguments[0], str):
-                gamma, arguments = JointDistribution.from_samples(gamma, arguments[0]), arguments[1:]
-            check_gamma(function.__name__, gamma)
-        return function(gamma, *arguments, **options)
+    def checked(*given: Any, **options: Any) -> R:
+        if options or not given or type(given[0]) is not JointDistribution:
+            given, options = _with_gamma(function.__name__, given, options)
+            check_names(function.__name__, function, options)
+        return function(*given, **options)
 
     first, _, rest = (function.__doc__ or "").partition("\n\n")
     checked.__doc__ = f"{first}\n\n    {_TAKES}\n\n{rest}"
     return cast("OfGamma[P, R]", checked)
+
+
+def _with_gamma(name: str, given: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The same arguments with Γ in the place of samples."""
+    first, *rest = given or (options.get("gamma"),)
+    known = isinstance(first, JointDistribution)
+    options = ours(name, options, () if known else _SAMPLES[: len(given)])
+    rows = {key: options.pop(key) for key in _SAMPLES if key in options}
+    if known:
+        if rows:
+            raise InvalidParameter(
+                f"{name}: {next(iter(rows))} beside a JointDistribution; expected p and y with it"
+            )
+        return given, options
+    rest = list(given)
+    for key in ("p", "y"):
+        if rest and hasattr(rest[0], "__len__") and not isinstance(rest[0], str):
+            if key in rows:
+                raise InvalidParameter(f"{name}: {key} is given twice; expected it once")
+            rows[key] = rest.pop(0)
+    if "p" not in rows or "y" not in rows:
+        check_gamma(name, rows.get("p", first))
+    return (JointDistribution.from_samples(**rows), *rest), options
 
 
 def encode(p: Floats, y: Floats) -> NDArray[np.int64]:
@@ -352,11 +393,14 @@ def _restored(*arrays: Floats) -> JointDistribution:
     return JointDistribution._frozen(*(array.copy() for array in arrays))
 
 
-def samples(p: Any, y: Any, weights: Any = None) -> list[Floats]:
-    """Predictions, outcomes and weights, if any, as vectors, checked but for the weights; the caller's memory."""
-    found = _vectors({"p": p, "y": y} | ({} if weights is None else {"weights": weights}))
+def samples(p: Any, y: Any, weights: Any = None, **words: Unpack[Words]) -> list[Floats]:
+    """Predictions, outcomes and weights, if any, as vectors that are checked; the caller's memory."""
+    rows = plain({"p": p, "y": y, "weights": weights}, **words)
+    found = _vectors({name: rows[name] for name in ("p", "y", "weights")[: 2 + (weights is not None)]})
     check_unit("p", found[0])
     check_outcomes(*found[:2])
+    if weights is not None:
+        check_weights("weights", found[2])
     return found
 
 

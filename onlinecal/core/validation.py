@@ -51,11 +51,14 @@ def check_names(what: str, made: Any, options: Mapping[str, Any]) -> None:
 def _names(made: Any) -> tuple[str, ...] | None:
     """The names of what a function may be called with; None for any."""
     found = inspect.signature(made).parameters.values()
-    if any(p.kind is p.VAR_KEYWORD for p in found):
-        return None
-    return tuple(
+    names = [
         p.name for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "self"
-    )
+    ]
+    for rest in (p.annotation for p in found if p.kind is p.VAR_KEYWORD):
+        if not hasattr(rest, "__args__"):  # all but `Unpack` of a TypedDict
+            return None
+        names += rest.__args__[0].__annotations__
+    return tuple(names)
 
 
 def is_number(value: Any) -> bool:
@@ -143,7 +146,8 @@ def vector(name: str, values: Any, error: type[OnlinecalError] = InvalidData) ->
         raise error(f"{name} is not an array of numbers ({said}); expected one") from None
     if array.ndim != 1:
         given = f", of type {type(values).__name__}" if array.ndim == 0 else ""
-        raise error(f"{name} has shape {array.shape}{given}; expected one dimension")
+        column = f": one column, such as {name}[:, {array.shape[1] - 1}]" if array.ndim == 2 else ""
+        raise error(f"{name} has shape {array.shape}{given}; expected one dimension{column}")
     if array.dtype.kind in "biu" or array.dtype in (np.float64, np.float32, np.float16):
         return np.asarray(array, dtype=np.float64)
     if array.dtype.kind == "c":
@@ -207,8 +211,11 @@ def check_outcomes(p: Floats, y: Floats) -> None:
         return
     i = int(np.argmin(good))
     swapped = bool(((p == 0.0) | (p == 1.0)).all())
-    hint = " (arguments are (p, y): predictions first; these look swapped)" if swapped else ""
-    what = "a missing value" if np.isnan(y[i]) else "not an outcome"
+    missing = bool(np.isnan(y[i]))
+    hint = "" if missing else ", or `positive` with the label of the event"
+    if swapped:
+        hint = " (arguments are (p, y): predictions first; these look swapped)"
+    what = "a missing value" if missing else "not an outcome"
     raise InvalidData(f"y[{i}] = {float(y[i])!r} is {what}; expected 0 or 1{hint}")
 
 

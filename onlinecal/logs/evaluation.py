@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import cores
 from onlinecal.core.progress import Progress
+from onlinecal.core.samples import Words, plain, with_ours
 from onlinecal.core.transcript import needs_of
 from onlinecal.core.validation import check_same_rows, choice, integer, number, vector
 from onlinecal.logs.clusters import Clustered, labels_of
@@ -34,6 +35,7 @@ DECIDING = ("smooth_ece", "smooth_ce", "cutoff_ce", "cdl", "ece", "binned_ece", 
 _TIE = 1e-12
 
 
+@with_ours
 def evaluate(
     p: ArrayLike | JointDistribution,
     y: ArrayLike | None = None,
@@ -46,6 +48,7 @@ def evaluate(
     level: float = 0.95,
     method: Method = "bootstrap",
     seed: int = 0,
+    **words: Unpack[Words],
 ) -> Evaluation:
     """All measures of your own forecasts, in one table.
 
@@ -63,7 +66,7 @@ def evaluate(
     p : (n,) array_like or JointDistribution
         Predictions in [0, 1]; or Γ, without y.
     y : (n,) array_like
-        Outcomes, each 0 or 1.
+        Outcomes, each 0 or 1, or labels.
     weights : (n,) array_like, optional
         As in `JointDistribution.from_samples`. A sample is resampled together with its weight.
     clusters : (n,) array_like, optional
@@ -80,6 +83,8 @@ def evaluate(
         McDiarmid's inequality. They are several times as wide. Measures without such a bound have no interval.
     seed : int, default 0
         Of all draws. All measures see the same draws; asking for fewer measures changes no number.
+    **words
+        `positive`, `negative` and `drop`, as in `JointDistribution.from_samples`.
 
     Returns
     -------
@@ -116,9 +121,9 @@ def evaluate(
         if column.name in [one.name for one in asked]:
             raise InvalidParameter(f"evaluate: {column.name!r} is asked for twice; expected each once")
         asked.append(Measurement(column.name, function, record, options, (math.nan, math.nan)))
-    samples = None
+    samples, given = None, dict[str, Any]()
     if isinstance(p, JointDistribution):
-        if y is not None or weights is not None or clusters is not None:
+        if words or y is not None or weights is not None or clusters is not None:
             raise InvalidParameter(
                 "evaluate: y, weights or clusters beside a JointDistribution, which holds them"
             )
@@ -126,14 +131,14 @@ def evaluate(
     elif y is None:
         raise InvalidParameter("evaluate: y is missing; expected the outcomes of the predictions p")
     else:
-        gamma = JointDistribution.from_samples(p, y, weights=weights)
+        given = plain({"p": p, "y": y, "weights": weights, "clusters": clusters}, **words)
+        gamma = JointDistribution.from_samples(given["p"], given["y"], weights=given["weights"])
         if weights is not None or clusters is not None:
-            predictions = vector("p", p)
-            w = np.ones(len(predictions)) if weights is None else vector("weights", weights)
-            samples = predictions, vector("y", y), w
-    if samples is not None:
-        check_same_rows({"p": p, "y": y, "weights": weights, "clusters": clusters})
-    labels = None if samples is None or clusters is None else labels_of(clusters, len(samples[0]))
+            predictions = vector("p", given["p"])
+            w = np.ones(len(predictions)) if weights is None else vector("weights", given["weights"])
+            samples = predictions, vector("y", given["y"]), w
+            check_same_rows(given)
+    labels = None if samples is None or clusters is None else labels_of(given["clusters"], len(samples[0]))
     if labels is not None and sure:
         raise InvalidParameter(
             "evaluate: method = 'finite-sample' with clusters; expected samples without, or method = 'bootstrap'"

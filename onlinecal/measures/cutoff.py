@@ -147,7 +147,7 @@ def prefix_sums_witness(
 
 
 @of_gamma
-def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
+def weighted_ce(gamma: JointDistribution, *, omega: Weights = None) -> float:
     """Weighted calibration error: max |Σ r_i ω(v_i)| over the given weight functions ω.
 
     The supremum over a class of ω is smooth calibration (Lipschitz), cutoff calibration (intervals) or ECE (all |ω| ≤
@@ -158,19 +158,19 @@ def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
 
     Parameters
     ----------
-    weights : callable, (k,) array_like, list of them, or None
+    omega : callable, (k,) array_like, list of them, or None
         ω as a function of an array of predictions, or its values at the ascending level sets. Several ω may be
         given. None is ω = 1: calibration in the large, |E[y] − E[v]|.
 
     Examples
     --------
     >>> gamma = JointDistribution.from_levels([0.25, 0.75], [0.5, 0.5], [0.5, 0.5])
-    >>> weighted_ce(gamma), weighted_ce(gamma, weights=lambda v: 1 - v), weighted_ce(gamma, weights=[1, -1])
+    >>> weighted_ce(gamma), weighted_ce(gamma, omega=lambda v: 1 - v), weighted_ce(gamma, omega=[1, -1])
     (0.0, 0.0625, 0.25)
     """
-    if weights is None:
+    if omega is None:
         return abs(float(gamma.residuals.sum()))
-    return max(abs(float((gamma.residuals * omega).sum())) for omega in _family(weights, gamma))
+    return max(abs(float((gamma.residuals * one).sum())) for one in _family(omega, gamma))
 
 
 @of_gamma
@@ -209,16 +209,16 @@ def _moments(gamma: JointDistribution, degree: Any) -> tuple[float, int]:
     return best, order
 
 
-def _family(weights: Any, gamma: JointDistribution) -> list[Floats]:
+def _family(omega: Any, gamma: JointDistribution) -> list[Floats]:
     """The values of each ω at the levels."""
-    if isinstance(weights, Sequence | np.ndarray) and any(
-        callable(w) or (hasattr(w, "__len__") and not isinstance(w, str)) for w in weights
+    if isinstance(omega, Sequence | np.ndarray) and any(
+        callable(w) or (hasattr(w, "__len__") and not isinstance(w, str)) for w in omega
     ):
-        return [_weights(each, gamma, f"weights[{j}]") for j, each in enumerate(weights)]
-    return [_weights(weights, gamma)]
+        return [_weights(each, gamma, f"omega[{j}]") for j, each in enumerate(omega)]
+    return [_weights(omega, gamma)]
 
 
-def _weights(weights: Any, gamma: JointDistribution, name: str = "weights") -> Floats:
+def _weights(weights: Any, gamma: JointDistribution, name: str = "omega") -> Floats:
     what = f"{name}(v)" if callable(weights) else name
     values = weights(gamma.predictions) if callable(weights) else weights
     if callable(weights) and is_number(values):
@@ -241,17 +241,17 @@ def _between(gamma: JointDistribution, low: int, high: int) -> Interval:
     return Interval(float(v[a]), float(v[b - 1]), 1 if high > low else -1)
 
 
-def weighted_norm(gamma: JointDistribution, residuals: Floats, *, weights: Weights = None) -> Floats:
-    family = [np.ones(gamma.levels)] if weights is None else _family(weights, gamma)
+def weighted_norm(gamma: JointDistribution, residuals: Floats, *, omega: Weights = None) -> Floats:
+    family = [np.ones(gamma.levels)] if omega is None else _family(omega, gamma)
     return np.asarray(np.abs(residuals @ np.stack(family, axis=1)).max(axis=1))
 
 
-def _weighted(change: Change, *, weights: Weights = None) -> Floats:
-    if weights is None or callable(weights) or change.gamma is change.origin:
-        return weighted_norm(change.gamma, change.residuals, weights=weights)[:, None]
+def _weighted(change: Change, *, omega: Weights = None) -> Floats:
+    if omega is None or callable(omega) or change.gamma is change.origin:
+        return weighted_norm(change.gamma, change.residuals, omega=omega)[:, None]
     # Weights of levels that have been rounded together are averaged.
-    family, mass = np.stack(_family(weights, change.origin)), change.origin.mass
-    means = [np.bincount(change.place, omega * mass) / np.bincount(change.place, mass) for omega in family]
+    family, mass = np.stack(_family(omega, change.origin)), change.origin.mass
+    means = [np.bincount(change.place, one * mass) / np.bincount(change.place, mass) for one in family]
     return np.asarray(np.abs(change.residuals @ np.stack(means, axis=1)).max(axis=1)[:, None])
 
 
@@ -292,7 +292,7 @@ MEASURES = (
             _weighted,
             "the triangle inequality: |μ(Γ̂) − μ(Γ)| ≤ μ(Γ̂ − Γ)",
             norm=weighted_norm,
-            means=lambda samples, weights=None: np.array([1.0]) if weights is None else None,
+            means=lambda samples, omega=None: np.array([1.0]) if omega is None else None,
         ),
     ),
     row(

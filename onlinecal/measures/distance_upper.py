@@ -1,6 +1,7 @@
 """Upper distance from calibration, the best grouping of levels; true distance, that of the rounds of a sequence."""
 
 import math
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,6 +9,7 @@ from numpy.typing import ArrayLike
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.samples import Words, with_ours
 from onlinecal.core.validation import count, number
 from onlinecal.measures.base import Between, Bracket, Ints, Measure, row
 from onlinecal.measures.distance_lower import distance_lower, distance_lower_witness, seconds_of_distance
@@ -181,7 +183,16 @@ LARGEST_ORDER = 20.0
 LONGEST = 400
 
 
-def true_distance(p: ArrayLike, y: ArrayLike, *, order: float = 1.0, max_rounds: int = 200) -> Bracket:
+@with_ours
+def true_distance(
+    p: ArrayLike,
+    y: ArrayLike,
+    *,
+    order: float = 1.0,
+    max_rounds: int = 200,
+    weights: ArrayLike | None = None,
+    **words: Unpack[Words],
+) -> Bracket:
     """Distance of a finished sequence from the nearest perfectly calibrated one, divided by its length.
 
     Each group of a partition of the rounds is forecast by its mean outcome. CalDist(p, y)/T = min over partitions
@@ -205,6 +216,8 @@ def true_distance(p: ArrayLike, y: ArrayLike, *, order: float = 1.0, max_rounds:
     max_rounds : int, default 200, 1 to 400
         Exact up to this T, else a bracket. With a ones and b zeros O(a²b²) steps and O(ab(a + b)) memory: a second and
         130 MB at T = 400.
+    weights, **words
+        How often each round counts, and labels, as in `JointDistribution.from_samples`.
 
     Returns
     -------
@@ -219,15 +232,21 @@ def true_distance(p: ArrayLike, y: ArrayLike, *, order: float = 1.0, max_rounds:
     """
     most = count("max_rounds", max_rounds, 1, LONGEST)
     order = number("true_distance", "order", order, 1.0)
+    return _distance(JointDistribution.from_samples(p, y, weights=weights, **words), order, most)
+
+
+def _distance(gamma: JointDistribution, order: float, most: int) -> Bracket:
     if LARGEST_ORDER < order < math.inf:
         raise InvalidParameter(f"true_distance: order = {order!r}; expected 1 to 20, or inf")
-    gamma = JointDistribution.from_samples(p, y)
-    predictions, outcomes = np.asarray(p, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    rounds = len(predictions)
-    if rounds <= most:
-        ones, zeros = (np.sort(predictions[outcomes == side]) for side in (1.0, 0.0))
+    sides = gamma.positives, gamma.counts - gamma.positives
+    if any((side != np.rint(side)).any() for side in sides):
+        raise InvalidParameter(
+            f"true_distance of {gamma!r} with weights that are no whole numbers; expected rounds without weights"
+        )
+    if gamma.weight <= most:
+        ones, zeros = (np.repeat(gamma.predictions, side.astype(np.int64)) for side in sides)
         least = _cheapest(ones, zeros, order)
-        value = least if order == math.inf else float(least / rounds) ** (1.0 / order)
+        value = least if order == math.inf else float(least / gamma.weight) ** (1.0 / order)
         return Bracket(value, value)
     lower = distance_lower(gamma).lower
     apart = np.abs(gamma.predictions - distance_upper_witness(gamma).values(gamma))
@@ -245,19 +264,11 @@ def true_distance_of_gamma(gamma: JointDistribution, *, order: float = 1.0) -> f
     order : float, default 1
         As in `true_distance`.
     """
-    ones, zeros = gamma.positives, gamma.counts - gamma.positives
-    if (gamma.counts != np.rint(gamma.counts)).any() or (ones != np.rint(ones)).any():
-        raise InvalidParameter(
-            f"true_distance of {gamma!r} with weights that are no whole numbers; expected rounds without weights"
-        )
     if gamma.weight > LONGEST:
         raise InvalidParameter(
             f"true_distance of {gamma.weight:,.0f} rounds; expected at most {LONGEST}, as it takes a time like T⁴"
         )
-    levels = np.tile(np.arange(gamma.levels), 2)
-    rounds = np.repeat(levels, np.concatenate((ones, zeros)).astype(np.int64))
-    outcomes = np.repeat([1, 0], [int(ones.sum()), int(zeros.sum())])
-    return true_distance(gamma.predictions[rounds], outcomes, order=order, max_rounds=LONGEST).upper
+    return _distance(gamma, number("true_distance", "order", order, 1.0), LONGEST).upper
 
 
 true_distance_of_gamma.__name__ = "true_distance"

@@ -6,23 +6,16 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidParameter, StoreError
-from onlinecal.core.validation import (
-    check_lengths,
-    check_outcomes,
-    check_same_rows,
-    check_unit,
-    choice,
-    count,
-    number,
-    vector,
-)
+from onlinecal.core.joint import samples
+from onlinecal.core.samples import Words, plain, with_ours
+from onlinecal.core.validation import choice, count, number, vector
 from onlinecal.core.words import number_of
 from onlinecal.core.writing import whole
 from onlinecal.monitoring.alarms import Alarm, Bias, Witness
@@ -134,8 +127,11 @@ class Monitor:
         self._begun = 0, 0  # the ticket that is taken, and the events before it
         self._epoch = self._begin(1, (), np.zeros((4, len(self.bettors.edges) - 1)))
 
-    def update(self, p: ArrayLike, y: ArrayLike) -> list[Alarm]:
+    @with_ours
+    def update(self, p: ArrayLike, y: ArrayLike, **words: Unpack[Words]) -> list[Alarm]:
         """The alarms of forecasts p with their outcomes y: one of each, or (n,) in the order of the questions.
+
+        `positive`, `negative` and `drop` are as in `JointDistribution.from_samples`.
 
         Of bad samples (`InvalidData`) nothing is taken.
         """
@@ -143,7 +139,7 @@ class Monitor:
             # One event of plain numbers need not be converted, which takes longer than the bets.
             forecasts, outcomes = np.array([p]), np.array([float(y)])
         else:
-            forecasts, outcomes = _samples(p, y)
+            forecasts, outcomes = _samples(p, y, **words)
         before, done = len(self.alarms), 0
         if self._questions or self.open_at_once is not None:
             self._take()
@@ -421,14 +417,11 @@ def _edges(values: Iterable[float]) -> Floats:
     return edges
 
 
-def _samples(p: Any, y: Any) -> tuple[Floats, Floats]:
+def _samples(p: Any, y: Any, **words: Unpack[Words]) -> tuple[Floats, Floats]:
     """Forecasts and outcomes as vectors; single ones as vectors of one."""
     single = np.ndim(p) == 0 and np.ndim(y) == 0
-    check_same_rows({} if single else {"p": p, "y": y})
-    forecasts, outcomes = vector("p", [p] if single else p), vector("y", [y] if single else y)
-    if not single and len(forecasts) == len(outcomes) == 0:
-        return forecasts, outcomes
-    check_lengths({"p": forecasts, "y": outcomes})
-    check_unit("p", forecasts)
-    check_outcomes(forecasts, outcomes)
+    rows = plain({"p": [p] if single else p, "y": [y] if single else y}, **words)
+    if np.size(rows["p"]) == np.size(rows["y"]) == 0:
+        return np.empty(0), np.empty(0)
+    forecasts, outcomes = samples(rows["p"], rows["y"])
     return forecasts, outcomes

@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.joint import samples
+from onlinecal.core.samples import Words
 from onlinecal.core.validation import integer, number
 
 #: λ from 0.95 down by a factor √2, each with its weight; they sum to less than 1
@@ -57,7 +59,9 @@ class RunningBias:
         return int(self.rounds[np.argmax(outside)]) if outside.any() else None
 
 
-def running_bias(p: ArrayLike, y: ArrayLike, *, level: float = 0.95, points: int = 500) -> RunningBias:
+def running_bias(
+    p: ArrayLike, y: ArrayLike, *, level: float = 0.95, points: int = 500, **words: Unpack[Words]
+) -> RunningBias:
     """The running total of y − p, with a band that it leaves at any time with probability at most 1 − level.
 
     >>> found = running_bias([0.5] * 100, [1] * 100)
@@ -66,7 +70,7 @@ def running_bias(p: ArrayLike, y: ArrayLike, *, level: float = 0.95, points: int
     """
     level = number("running_bias", "level", level, 0.0, 1.0)
     points = integer("running_bias", "points", points, 2, 100_000)
-    p, y = samples(p, y)
+    p, y = samples(p, y, **words)
     rounds = np.unique(np.linspace(1, len(p), min(len(p), points)).round().astype(np.int64))
     total = np.cumsum(y - p)[rounds - 1]
     # Stakes that are good for some ten outcomes up to all of them, whatever the predictions are.

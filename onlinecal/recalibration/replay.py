@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.progress import Progress
+from onlinecal.core.samples import Words, plain, with_ours
 from onlinecal.core.validation import check_lengths, check_outcomes, check_same_rows, check_unit, vector
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.logs.evaluation import evaluate
@@ -139,6 +140,7 @@ def for_the_worse(before: JointDistribution, after: JointDistribution) -> list[s
     return said
 
 
+@with_ours
 def recalibrate(
     p: ArrayLike,
     y: ArrayLike,
@@ -151,6 +153,7 @@ def recalibrate(
     measures: Iterable[Any] | None = None,
     bootstrap: int = 0,
     seed: int = 0,
+    **words: Unpack[Words],
 ) -> Recalibrated:
     """Recalibrates forecasts in time order; each sees the outcomes that were known before it was made, and no others.
 
@@ -159,7 +162,7 @@ def recalibrate(
     p : (n,) array_like
         Forecasts in [0, 1], in the order in which they were made.
     y : (n,) array_like
-        Outcomes: 0, 1, or NaN where it is not known yet.
+        Outcomes: 0, 1, or labels; NaN where it is not known yet.
     forecaster, bins, horizon, seed
         As for `Recalibrator`.
     times : (n,) array_like, optional
@@ -174,6 +177,8 @@ def recalibrate(
         As for `evaluate`: intervals, before and after, and of the change. That of a score (Brier, log) is for the mean
         over t of E[change of the score in forecast t | the past]. It takes neither forecasts nor outcomes as
         independent.
+    **words
+        `positive`, `negative` and `drop`, as in `JointDistribution.from_samples`.
 
     Returns
     -------
@@ -197,6 +202,7 @@ def recalibrate(
             f"the dates in the index of p fall from row to row, from {index[0]} to {index[-1]}; expected rows in the "
             "order of time: p.sort_index(), and y likewise"
         )
+    p, y, times, known = plain({"p": p, "y": y, "times": times, "known": known}, **words).values()
     forecasts, outcomes = vector("p", p), vector("y", y)
     check_lengths({"p": forecasts, "y": outcomes})
     check_unit("p", forecasts)

@@ -1,7 +1,5 @@
 """Pictures over thresholds: regrets of decisions, and elementary scores (Murphy diagrams); tables, then pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal, Unpack, cast
 
@@ -12,12 +10,13 @@ from numpy.typing import ArrayLike
 
 from onlinecal.core.arrays import Bools, Floats
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution, samples
+from onlinecal.core.samples import with_ours
 from onlinecal.core.validation import choice, number
 from onlinecal.logs.regression import isotonic
 from onlinecal.logs.thresholds import worst_threshold
-from onlinecal.report.facets import Look, facets, stacked
-from onlinecal.report.gammas import Gammas, gammas_of, of_gammas, spans, table_of
+from onlinecal.report.facets import facets, stacked
+from onlinecal.report.gammas import Drawn, Gammas, Rows, apart, gammas_of, of_gammas, spans, table_of
 from onlinecal.report.style import GREY, look, thinned, ticks
 
 Against = Literal["levels", "monotone"]
@@ -96,8 +95,13 @@ DECISION = (
 )
 
 
+@with_ours
 def decision_table(
-    p: Gammas | ArrayLike, y: ArrayLike | None = None, *, against: Against = "monotone"
+    p: Gammas | ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    against: Against = "monotone",
+    **rows: Unpack[Rows],
 ) -> pd.DataFrame:
     """The regret of acting at each threshold, by label; parameters as in `plot_decision`."""
 
@@ -105,15 +109,16 @@ def decision_table(
         parts, said = decisions_of(gamma, against=against)
         return said, parts
 
-    return table_of(gammas_of("decision", p, y), make)
+    return table_of(gammas_of("decision", p, y, **rows), make)
 
 
+@with_ours
 def plot_decision(
     p: Gammas | ArrayLike,
     y: ArrayLike | None = None,
     *,
     against: Against = "monotone",
-    **look: Unpack[Look],
+    **look: Unpack[Drawn],
 ) -> Figure:
     """The regret of acting when the prediction is above a threshold, for each threshold, with the worst one named.
 
@@ -126,16 +131,17 @@ def plot_decision(
         Or the mean outcome of each level: the swap regret of the threshold, with V-CDL as its supremum. That is noise
         where levels have few samples.
     **look
-        See `Look`.
+        `weights` and labels as there; see `Look`.
 
     Examples
     --------
     >>> " ".join(plot_decision([0.45] * 40, [0, 1, 1, 1] * 10).axes[0].get_title().split())
     'act when p > 0.45: you lose 0.545 per decision; predictions of 0.45 (1 of all) are too low by 0.3'
     """
+    rows, how = apart(look)
     return of_gammas(
-        decision_table(p, y, against=against), _draw_decisions, DECISION, panel=(3.3, 2.9),
-        labels=("threshold t", "regret for each decision"), **look,
+        decision_table(p, y, against=against, **rows), _draw_decisions, DECISION, panel=(3.3, 2.9),
+        labels=("threshold t", "regret for each decision"), **how,
     )  # fmt: skip
 
 
@@ -187,24 +193,34 @@ def murphy_of(several: Mapping[str, JointDistribution]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def difference_of(first: ArrayLike, second: ArrayLike, y: ArrayLike, level: float) -> dict[str, Any]:
-    """Score of the second of two forecasts less that of the first; an interval for its expectation by Student's t."""
+def difference_of(
+    first: ArrayLike, second: ArrayLike, y: ArrayLike, level: float, **rows: Unpack[Rows]
+) -> dict[str, Any]:
+    """Score of the second of two forecasts less that of the first; an interval for its expectation by Student's t.
+
+    Samples with weights count as (Σ w)²/Σ w² of equal ones (Kish 1965).
+    """
     from scipy.special import stdtrit
 
-    gammas = [JointDistribution.from_samples(p, y) for p in (first, second)]  # checks them
-    a, b, out = (np.asarray(part, dtype=np.float64) for part in (first, second, y))
+    gammas = [JointDistribution.from_samples(p, y, **rows) for p in (first, second)]
+    (a, out, *given), (b, *_) = (samples(p, y, **rows) for p in (first, second))
+    w = given[0] if given else np.ones(len(out))
+    n = float(w.sum() ** 2 / (w**2).sum())
+    w = w * (n / w.sum())
     t = np.linspace(0.0, 1.0, POINTS)
     mean = elementary_scores(gammas[1], t, above=True) - elementary_scores(gammas[0], t, above=True)
     # A sample counts at t if t lies between its two predictions: + where the first is better.
     low, high = np.minimum(a, b), np.maximum(a, b)
-    n, squares = len(out), np.zeros(POINTS)
+    squares = np.zeros(POINTS)
     for value, stake in ((1.0, (1.0 - t) ** 2), (0.0, t**2)):
-        upto = [np.searchsorted(np.sort(edge[out == value]), t, side="right") for edge in (low, high)]
-        squares += (upto[0] - upto[1]) * stake
+        for edge, sign in ((low, 1.0), (high, -1.0)):
+            order = np.flatnonzero(out == value)[np.argsort(edge[out == value], kind="stable")]
+            sums = np.concatenate(([0.0], np.cumsum(w[order])))
+            squares += sign * stake * sums[np.searchsorted(edge[order], t, side="right")]
     # A sample of either outcome is added in favour of either forecast: some may not have been seen.
     added = 2.0 * ((1.0 - t) ** 2 + t**2)
     variance = np.maximum(squares + added - n * mean**2, added) / n
-    half = float(stdtrit(max(n - 1, 1), 0.5 * (1.0 + level))) * np.sqrt(variance / n)
+    half = float(stdtrit(max(n - 1.0, 1.0), 0.5 * (1.0 + level))) * np.sqrt(variance / n)
     return {"mark": "difference", "threshold": t, "score": mean, "lower": mean - half, "upper": mean + half}
 
 
@@ -219,17 +235,19 @@ DIFFERENCE = (
 )
 
 
+@with_ours
 def murphy_table(
     p: Gammas | ArrayLike | Mapping[str, ArrayLike],
     y: ArrayLike | None = None,
     *,
     difference: bool = False,
     band: float = 0.95,
+    **rows: Unpack[Rows],
 ) -> pd.DataFrame:
     """Elementary scores at thresholds, or their difference; parameters as in `plot_murphy`."""
     level = number("murphy", "band", band, 0.0, 1.0)
     if not difference:
-        return stacked(murphy_of(gammas_of("murphy", p, y)))
+        return stacked(murphy_of(gammas_of("murphy", p, y, **rows)))
     if not (isinstance(p, Mapping) and y is not None and len(p) == 2):
         many = len(p) if isinstance(p, Mapping) and p else 1
         raise InvalidParameter(
@@ -237,18 +255,18 @@ def murphy_table(
             "mapping, and the outcomes y that they share"
         )
     (one, first), (other, second) = cast(Mapping[str, Any], p).items()
-    return stacked([
-        difference_of(first, second, y, level) | {"place": 0, "forecaster": f"{other} less {one}", "level": level}
-    ])  # fmt: skip
+    found = difference_of(first, second, y, level, **rows)
+    return stacked([found | {"place": 0, "forecaster": f"{other} less {one}", "level": level}])
 
 
+@with_ours
 def plot_murphy(
     p: Gammas | ArrayLike | Mapping[str, ArrayLike],
     y: ArrayLike | None = None,
     *,
     difference: bool = False,
     band: float = 0.95,
-    **look: Unpack[Look],
+    **look: Unpack[Drawn],
 ) -> Figure:
     """The mean elementary score at each threshold, or how two forecasts differ in it.
 
@@ -269,20 +287,21 @@ def plot_murphy(
     band : float, default 0.95
         Of that interval, point by point; approximate.
     **look
-        See `Look`.
+        `weights` and labels as there; see `Look`.
 
     Examples
     --------
     >>> plot_murphy({"first": [0.2, 0.7], "second": [0.4, 0.4]}, [0, 1]).axes[0].get_xlabel()
     'threshold t'
     """
-    table = murphy_table(p, y, difference=difference, band=band)
+    rows, how = apart(look)
+    table = murphy_table(p, y, difference=difference, band=band, **rows)
     names = table["forecaster"].unique()
     return facets(
         table, _draw_murphy, DIFFERENCE if difference else MURPHY, panel=(3.8, 3.0),
         labels=("threshold t", "difference of elementary scores" if difference else "mean elementary score"),
         facts=f"{names[0]} · band of {band:.0%}" if difference else "",
-        names="forecaster" if len(names) > 1 else "", **look,
+        names="forecaster" if len(names) > 1 else "", **how,
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.samples import Words
 from onlinecal.logs.table import Evaluation
-from onlinecal.report.facets import facets, stacked
+from onlinecal.report.facets import Look, facets, stacked
 
 #: Γ, or what `evaluate` made of it
 Known = JointDistribution | Evaluation
-#: or several by their headings, or by forecaster and nature (None: not kept); of samples a pair (p, y)
-Gammas = Known | Mapping[Any, Known | tuple[ArrayLike, ArrayLike] | None]
+#: or several by their headings, or by forecaster and nature (None: not kept); of samples (p, y) or (p, y, weights)
+Gammas = Known | Mapping[Any, Known | tuple[ArrayLike, ...] | None]
 Part = Mapping[str, Any]
 #: levels that are drawn one by one
 MOST = 200
@@ -26,29 +27,48 @@ MOST = 200
 NICE = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
-def gammas_of(where: str, p: Any, y: ArrayLike | None) -> dict[Any, Any]:
+class Rows(Words, total=False):
+    """Samples beside p and y: their `weights`, and labels of outcomes, as in `JointDistribution.from_samples`."""
+
+    weights: ArrayLike | None
+
+
+class Drawn(Look, Rows, total=False):
+    """How a picture of forecasts looks, and what their samples are."""
+
+
+def apart(look: Drawn) -> tuple[Rows, Look]:
+    """What belongs to samples, and what to the picture."""
+    rows: Any = {name: value for name, value in look.items() if name in Rows.__annotations__}
+    return rows, {name: value for name, value in look.items() if name not in rows}  # type: ignore[return-value]
+
+
+def gammas_of(where: str, p: Any, y: ArrayLike | None, **rows: Unpack[Rows]) -> dict[Any, Any]:
     """Label → Γ, of samples, of a Γ, of an `Evaluation`, or of several by label, which may have y in common."""
-    if isinstance(p, Mapping):
-        if all(one is None for one in p.values()):
-            raise InvalidParameter(f"{where}: nothing to draw; expected at least one JointDistribution")
-        pairs = {label: y is None and isinstance(one, tuple) and len(one) == 2 for label, one in p.items()}
-        return {
-            label: None if one is None else _gamma(where, *(one if pairs[label] else (one, y)))
-            for label, one in p.items()
-        }
-    return {"": _gamma(where, p, y)}
+    if not isinstance(p, Mapping):
+        return {"": _gamma(where, p, y, **rows)}
+    if all(one is None for one in p.values()):
+        raise InvalidParameter(f"{where}: nothing to draw; expected at least one JointDistribution")
+    found: dict[Any, Any] = {}
+    for label, one in p.items():
+        own: dict[str, Any] = {"p": one, "y": y, **rows}
+        if y is None and isinstance(one, tuple) and len(one) in (2, 3):
+            own |= zip(("p", "y", "weights"), one, strict=False)
+        found[label] = None if one is None else _gamma(where, **own)
+    return found
 
 
-def _gamma(where: str, one: Any, y: ArrayLike | None) -> JointDistribution:
-    if isinstance(one, Known):
-        if y is not None:
+def _gamma(where: str, p: Any, y: Any, **rows: Any) -> JointDistribution:
+    if isinstance(p, Known):
+        if y is not None or rows:
+            beside = "y" if y is not None else next(iter(rows))
             raise InvalidParameter(
-                f"{where}: y beside a JointDistribution, which holds outcomes; expected one of the two"
+                f"{where}: {beside} beside a JointDistribution, which holds outcomes; expected one of the two"
             )
-        return one.gamma if isinstance(one, Evaluation) else one
+        return p.gamma if isinstance(p, Evaluation) else p
     if y is None:
         raise InvalidData(f"{where}: y is missing; expected the outcomes of the predictions p")
-    return JointDistribution.from_samples(one, y)
+    return JointDistribution.from_samples(p, y, **rows)
 
 
 def table_of(

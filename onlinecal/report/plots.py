@@ -14,6 +14,9 @@ beside a common y. `trajectory` draws samples in their order.
 `tasks`, `exponents`, `pareto`, `sweep`, `delays` and `people` draw a `Study`. `curves`, `runs` and `slopes` draw its
 curves, `world` the rounds of a world.
 
+Samples may have `weights`, and labels of outcomes with `positive`, `negative` and `drop`, as in
+`JointDistribution.from_samples`. `from_predictions` has the arguments of scikit-learn's `CalibrationDisplay`.
+
 Beside their own arguments all take
 
 - ``ax``: matplotlib Axes in which a picture of one panel is drawn. Default: a new figure.
@@ -42,8 +45,8 @@ from onlinecal.report.people import plot_people as people
 from onlinecal.report.regret_plot import plot_regret as regret
 from onlinecal.report.regret_plot import plot_witness as witness
 from onlinecal.report.regret_plot import regret_table, witness_table
+from onlinecal.report.reliability_plot import from_predictions, reliability_table
 from onlinecal.report.reliability_plot import plot_reliability as reliability
-from onlinecal.report.reliability_plot import reliability_table
 from onlinecal.report.study_plot import exponents_table, pareto_table, tasks_table
 from onlinecal.report.study_plot import plot_exponents as exponents
 from onlinecal.report.study_plot import plot_pareto as pareto
@@ -58,6 +61,7 @@ from onlinecal.report.world_plot import world_table
 
 __all__ = [
     "curves", "curves_table", "decision", "decision_table", "delays", "delays_table", "exponents", "exponents_table",
+    "from_predictions",
     "murphy", "murphy_table", "pareto", "pareto_table", "people", "people_table", "regret", "regret_table",
     "reliability", "reliability_table", "runs", "runs_table", "save", "slopes", "slopes_table", "sweep", "sweep_table",
     "tasks", "tasks_table", "trajectory", "trajectory_table", "witness", "witness_table", "world", "world_table",

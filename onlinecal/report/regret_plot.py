@@ -1,7 +1,5 @@
 """Regrets of kinks, and the witness of the smooth calibration error: tables, then pictures."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -11,6 +9,7 @@ from matplotlib.ticker import FixedLocator
 from numpy.typing import ArrayLike
 
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.samples import with_ours
 from onlinecal.core.validation import choice
 from onlinecal.measures._kinks import upper_hull
 from onlinecal.measures.decision import cdl, v_cdl, worst_decision_task, worst_kink
@@ -18,8 +17,8 @@ from onlinecal.measures.smooth_ce import smooth_ce, smooth_ce_witness
 from onlinecal.measures.soft_binned import scdl, soft_rounding
 from onlinecal.measures.witnesses.distances import threshold_losses
 from onlinecal.measures.witnesses.tasks import WorstTask, kink_regrets
-from onlinecal.report.facets import Look, by_mark
-from onlinecal.report.gammas import MOST, Gammas, gammas_of, of_gammas, table_of
+from onlinecal.report.facets import by_mark
+from onlinecal.report.gammas import MOST, Drawn, Gammas, Rows, apart, gammas_of, of_gammas, table_of
 from onlinecal.report.style import GREY, ink, look, thinned, ticks
 
 Name = Literal["cdl", "v_cdl", "scdl"]
@@ -74,18 +73,22 @@ REGRET = (
 )
 
 
-def regret_table(p: Gammas | ArrayLike, y: ArrayLike | None = None, *, measure: Name = "cdl") -> pd.DataFrame:
+@with_ours
+def regret_table(
+    p: Gammas | ArrayLike, y: ArrayLike | None = None, *, measure: Name = "cdl", **rows: Unpack[Rows]
+) -> pd.DataFrame:
     """Regrets of kinks, the curve "above" them and the "worst" task, by label; parameters as in `plot_regret`."""
 
     def make(_: Any, gamma: JointDistribution) -> tuple[str, list[dict[str, Any]]]:
         value, _, parts = regrets_of(gamma, measure)
         return f"{NAMES[measure]} = {value:.4g}", [{"mark": kind, **part} for kind, part in parts.items()]
 
-    return table_of(gammas_of("regret", p, y), make)
+    return table_of(gammas_of("regret", p, y, **rows), make)
 
 
+@with_ours
 def plot_regret(
-    p: Gammas | ArrayLike, y: ArrayLike | None = None, *, measure: Name = "cdl", **look: Unpack[Look]
+    p: Gammas | ArrayLike, y: ArrayLike | None = None, *, measure: Name = "cdl", **look: Unpack[Drawn]
 ) -> Figure:
     """The regret R(t) of every kink t, and the worst decision task that is made of kinks.
 
@@ -96,16 +99,17 @@ def plot_regret(
     measure : {"cdl", "v_cdl", "scdl"}, default "cdl"
         The measure of which the worst task is marked: all, those with one kink, or thresholds of a grid.
     **look
-        See `Look`.
+        `weights` and labels as there; see `Look`.
 
     Examples
     --------
     >>> plot_regret([0.45] * 20, [0, 1] * 10).axes[0].get_title()
     'CDL = 0.09091'
     """
+    rows, how = apart(look)
     return of_gammas(
-        regret_table(p, y, measure=measure), _draw_regrets, REGRET, panel=(3.3, 2.6),
-        labels=("threshold t", "regret R(t) for each round"), **look,
+        regret_table(p, y, measure=measure, **rows), _draw_regrets, REGRET, panel=(3.3, 2.6),
+        labels=("threshold t", "regret R(t) for each round"), **how,
     )  # fmt: skip
 
 
@@ -179,17 +183,19 @@ WITNESS = (
 )
 
 
-def witness_table(p: Gammas | ArrayLike, y: ArrayLike | None = None) -> pd.DataFrame:
+@with_ours
+def witness_table(p: Gammas | ArrayLike, y: ArrayLike | None = None, **rows: Unpack[Rows]) -> pd.DataFrame:
     """The witness of the smooth calibration error, levels and residuals, by label."""
 
     def make(_: Any, gamma: JointDistribution) -> tuple[str, list[dict[str, Any]]]:
         value, parts = witness_of(gamma)
         return f"smCE = {value:.4g}", [{"mark": kind, **part} for kind, part in parts.items()]
 
-    return table_of(gammas_of("witness", p, y), make)
+    return table_of(gammas_of("witness", p, y, **rows), make)
 
 
-def plot_witness(p: Gammas | ArrayLike, y: ArrayLike | None = None, **look: Unpack[Look]) -> Figure:
+@with_ours
+def plot_witness(p: Gammas | ArrayLike, y: ArrayLike | None = None, **look: Unpack[Drawn]) -> Figure:
     """The 1-Lipschitz function ω that attains the smooth calibration error, and the residuals that it weighs.
 
     Parameters
@@ -197,15 +203,22 @@ def plot_witness(p: Gammas | ArrayLike, y: ArrayLike | None = None, **look: Unpa
     p, y
         As in `reliability_plot.plot_reliability`.
     **look
-        See `Look`.
+        `weights` and labels as there; see `Look`.
 
     Examples
     --------
     >>> plot_witness([0.4, 0.6], [1, 0]).axes[0].get_title()
     'smCE = 0.06'
     """
+    rows, how = apart(look)
     return of_gammas(
-        witness_table(p, y), _draw_witness, WITNESS, labels=("", "ω"), panel=(3.3, 3.2), lower=0.6, **look
+        witness_table(p, y, **rows),
+        _draw_witness,
+        WITNESS,
+        labels=("", "ω"),
+        panel=(3.3, 3.2),
+        lower=0.6,
+        **how,
     )
 
 

@@ -1,7 +1,5 @@
 """Reliability diagrams of points, smoothed, and monotone: tables, then their picture."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal, Unpack, cast
 
@@ -15,13 +13,13 @@ from numpy.typing import ArrayLike
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.samples import with_ours
 from onlinecal.core.validation import choice, integer, number
 from onlinecal.logs.regression import decomposition, recalibration, smoothed
 from onlinecal.logs.resampling import Resample
 from onlinecal.measures.binned import bins_witness
 from onlinecal.measures.smooth_ece import smooth_ece
-from onlinecal.report.facets import Look
-from onlinecal.report.gammas import MOST, Gammas, gammas_of, of_gammas, spans, table_of
+from onlinecal.report.gammas import MOST, Drawn, Gammas, Rows, apart, gammas_of, of_gammas, spans, table_of
 from onlinecal.report.style import GREY, look, ticks
 
 Kind = Literal["points", "smooth", "corp"]
@@ -157,6 +155,7 @@ def corp_of(gamma: JointDistribution, level: float, resample: Resample | None = 
     }  # fmt: skip
 
 
+@with_ours
 def reliability_table(
     p: Gammas | ArrayLike,
     y: ArrayLike | None = None,
@@ -166,10 +165,11 @@ def reliability_table(
     strategy: str = "width",
     band: float | None = 0.95,
     together: bool = False,
+    **rows: Unpack[Rows],
 ) -> pd.DataFrame:
     """The points or curves of a reliability diagram and the density below; parameters as in `plot_reliability`."""
     choice("reliability", "kind", kind, ("points", "smooth", "corp"))
-    several = gammas_of("reliability", p, y)
+    several = gammas_of("reliability", p, y, **rows)
     level = number("reliability", "band", 0.0 if band is None else band, 0.0, 1.0)
     if bins is not None and kind != "points":
         raise InvalidParameter(f"reliability: bins = {bins!r} with kind = {kind!r}; expected kind = 'points'")
@@ -196,6 +196,7 @@ def reliability_table(
     return table_of(several, make)
 
 
+@with_ours
 def plot_reliability(
     p: Gammas | ArrayLike,
     y: ArrayLike | None = None,
@@ -205,7 +206,7 @@ def plot_reliability(
     strategy: str = "width",
     band: float | None = 0.95,
     together: bool = False,
-    **look: Unpack[Look],
+    **look: Unpack[Drawn],
 ) -> Figure:
     """Mean outcomes against predictions, with how often each is predicted below.
 
@@ -214,7 +215,7 @@ def plot_reliability(
     p, y : (n,) array_like
         Predictions, then outcomes. Or as p alone a `JointDistribution` or an `Evaluation`. Or, with a panel for each, a
         mapping of labels to these, to (p, y), or to p beside a common y. Predictions come first, other than
-        in scikit-learn's `CalibrationDisplay.from_predictions`.
+        in `from_predictions`.
     kind : {"points", "smooth", "corp"}, default "points"
         A point for each level or bin. Or the mean outcome near each prediction, at the scale of SmoothECE. Or the best
         monotone recalibration, with the three parts of the Brier score.
@@ -230,7 +231,7 @@ def plot_reliability(
     together : bool, default False
         Of a mapping, one panel for all of them, a colour and marker each.
     **look
-        See `Look`.
+        `weights`, `positive`, `negative`, `drop`: as in `JointDistribution.from_samples`. And see `Look`.
 
     Examples
     --------
@@ -238,7 +239,10 @@ def plot_reliability(
     'ECE = 0.25'
     """
     together = together and isinstance(p, Mapping)
-    table = reliability_table(p, y, kind=kind, bins=bins, strategy=strategy, band=band, together=together)
+    rows, how = apart(look)
+    table = reliability_table(
+        p, y, kind=kind, bins=bins, strategy=strategy, band=band, together=together, **rows
+    )
     drawn = table[table["mark"] == MARKS[kind]]
     by = ", by clusters of rows" * bool(drawn["clusters"].any())
     facts = [f"bands of {level:.0%}{by}" for level in sorted({*drawn["level"]} - {0.0})]
@@ -258,7 +262,43 @@ def plot_reliability(
         names = table["heading"].str.replace("\n", ": ")
         table = table.assign(who=names, label="", heading="")[table["mark"] != "missing"]
         options["names"] = "who"
-    return of_gammas(table, draw, RELIABILITY[kind], **options | look)
+    return of_gammas(table, draw, RELIABILITY[kind], **options | how)
+
+
+def from_predictions(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    n_bins: int = 5,
+    strategy: str = "uniform",
+    name: str = "",
+    **look: Any,
+) -> Figure:
+    """The reliability curve of `plot_reliability` with the arguments of scikit-learn's `CalibrationDisplay`.
+
+    Parameters
+    ----------
+    y_true, y_prob : (n,) array_like
+        Outcomes, and then predictions.
+    n_bins : int, default 5
+    strategy : {"uniform", "quantile"}, default "uniform"
+    name : str, optional
+        The heading.
+    **look
+        `pos_label`, `sample_weight`, `ax`, and what else `plot_reliability` takes.
+
+    Returns
+    -------
+    Figure
+        With the axes that are drawn in.
+
+    Examples
+    --------
+    >>> from_predictions(["no", "yes", "yes", "yes"], [0.2, 0.2, 0.8, 0.8], pos_label="yes").axes[0].get_title()
+    'ECE of 5 bins = 0.25'
+    """
+    named: Any = {name: y_prob}
+    return plot_reliability(named, y_true, bins=n_bins, strategy=strategy, **look)
 
 
 def _draw(axis: Any, part: pd.DataFrame, below: Any, limits: Any, kind: Kind, together: bool) -> None:

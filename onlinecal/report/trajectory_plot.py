@@ -1,7 +1,5 @@
 """Calibration as forecasts come in: tables, then their picture."""
 
-from __future__ import annotations
-
 from typing import Any, Unpack
 
 import numpy as np
@@ -9,13 +7,15 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from onlinecal.core.errors import InvalidData
+from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution, samples
+from onlinecal.core.samples import with_ours
 from onlinecal.core.validation import integer, number
 from onlinecal.logs.evaluation import evaluate
 from onlinecal.logs.table import Evaluation
 from onlinecal.monitoring.sequences import running_bias
-from onlinecal.report.facets import Look, facets, stacked
+from onlinecal.report.facets import facets, stacked
+from onlinecal.report.gammas import Drawn, Rows, apart
 from onlinecal.report.style import GREY, look, ticks
 
 #: numbers of forecasts at which a measure is taken, and the least
@@ -61,6 +61,7 @@ MEASURE = (
 )
 
 
+@with_ours
 def trajectory_table(
     p: ArrayLike,
     y: ArrayLike | None = None,
@@ -68,6 +69,7 @@ def trajectory_table(
     measure: Any = None,
     window: int | None = None,
     band: float | None = 0.95,
+    **rows: Unpack[Rows],
 ) -> pd.DataFrame:
     """The running total with its bound, or a measure with its intervals; parameters as in `plot_trajectory`."""
     level = number("trajectory", "band", 0.0 if band is None else band, 0.0, 1.0)
@@ -77,6 +79,9 @@ def trajectory_table(
         )
     if y is None:
         raise InvalidData("trajectory: y is missing; expected the outcomes of the predictions p")
+    if rows.get("weights") is not None:
+        raise InvalidParameter("trajectory: weights of forecasts that come one by one; expected none")
+    p, y = samples(p, y, **rows)
     if measure is not None:
         up, found, why = running_measure(p, y, measure, window=window, level=level)
         parts = [{"mark": "interval", **found}, {"mark": "low", "value": found["low"], **found}]
@@ -93,6 +98,7 @@ def trajectory_table(
     return stacked(part | {"name": "Σ (outcome − prediction)", "why": ""} for part in parts)
 
 
+@with_ours
 def plot_trajectory(
     p: ArrayLike,
     y: ArrayLike | None = None,
@@ -100,14 +106,14 @@ def plot_trajectory(
     measure: Any = None,
     window: int | None = None,
     band: float | None = 0.95,
-    **look: Unpack[Look],
+    **look: Unpack[Drawn],
 ) -> Figure:
     """Calibration over time: the running total of outcome − prediction, or a measure of the forecasts so far.
 
     Parameters
     ----------
     p, y : (n,) array_like
-        Predictions and outcomes (0 or 1) in the order in which they were made.
+        Predictions and outcomes (0 or 1, or labels) in the order in which they were made.
     measure : str, table or callable, optional
         One measure, as in `evaluate`. Default: the running total of y − p.
     window : int, optional
@@ -116,14 +122,15 @@ def plot_trajectory(
         Of the total: left at any time with probability at most 1 − `band`, if outcomes have the probability predicted.
         Of a measure: intervals, each by itself, as in `evaluate`.
     **look
-        See `Look`.
+        `positive`, `negative`, `drop`: as in `JointDistribution.from_samples`. And see `Look`.
 
     Examples
     --------
     >>> plot_trajectory([0.5] * 40, [0, 1] * 20).axes[0].get_ylabel()
     'Σ (outcome − prediction)'
     """
-    table = trajectory_table(p, y, measure=measure, window=window, band=band)
+    rows, how = apart(look)
+    table = trajectory_table(p, y, measure=measure, window=window, band=band, **rows)
     left, why = table["forecasts"][table["mark"] == "left"], table["why"].iloc[0]
     facts = [
         f"band of {band:.0%}" if band and not why else "", f"no intervals: {why}" if why else "",
@@ -132,7 +139,7 @@ def plot_trajectory(
     across = "forecasts" if window is None else f"last forecast of {window:,}"
     return facets(
         table, _draw_trajectory, TOTAL if measure is None else MEASURE, panel=(3.8, 2.6),
-        labels=(across, table["name"].iloc[0]), facts=" · ".join(filter(None, facts)), **look,
+        labels=(across, table["name"].iloc[0]), facts=" · ".join(filter(None, facts)), **how,
     )  # fmt: skip
 
 

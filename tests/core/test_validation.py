@@ -153,7 +153,7 @@ NUMBERS = [
     (lambda x: tasks.v_shaped(x).payoffs, 0.25),
     (lambda x: tasks.umbrella().respond(x), 0.25),
     (lambda x: tasks.DecisionTask("x", [[x, 0], [0, 1]]).payoffs, 0.25),
-    (lambda x: measures.weighted_ce(GAMMA, weights=lambda v: x), 0.25),
+    (lambda x: measures.weighted_ce(GAMMA, omega=lambda v: x), 0.25),
 ]
 NO_NUMBERS = [None, "0.25", True, np.complex64(0.25), [0.25], math.nan, np.float32("nan"), -(10**400)]
 INTEGERS = [

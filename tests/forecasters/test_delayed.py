@@ -127,7 +127,7 @@ class Promising(f.Constant):
     adding = Column("measure", "ece"), Column("decision_task", "swap_regret", task="umbrella")
     others = (
         Column("measure", "smooth_ece"),
-        Column("measure", "weighted_ce", (("weights", "mine"),)),
+        Column("measure", "weighted_ce", (("omega", "mine"),)),
         Column("measure", "distance_lower", end="upper"),
         Column("certificate", "of_my_own"),
         Column("decision_task", "payoff", task="umbrella"),

@@ -168,7 +168,7 @@ def test_weights_moments_and_the_largest_of_a_family(gamma, degree):
         (steps, step_ce(gamma)), (np.array(steps), step_ce(gamma)), (between, cutoff_ce(gamma)),
         ([lambda x: 1, *powers], max(moments)),
     ):  # fmt: skip
-        assert weighted_ce(gamma, weights=weights) == pytest.approx(expected, abs=1e-14)
+        assert weighted_ce(gamma, omega=weights) == pytest.approx(expected, abs=1e-14)
     assert low_degree_ce(gamma, degree=degree) == pytest.approx(max(moments), abs=1e-14)
-    norms = cutoff.weighted_norm(gamma, r[None, :] * np.array([[1.0], [-2.0]]), weights=steps)
+    norms = cutoff.weighted_norm(gamma, r[None, :] * np.array([[1.0], [-2.0]]), omega=steps)
     assert norms == pytest.approx(np.array([1, 2]) * step_ce(gamma), abs=1e-14)

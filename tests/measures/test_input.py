@@ -70,7 +70,7 @@ REFUSED = [
     ), {}),
 ]  # fmt: skip
 #: the option of those rows that say what is expected of it
-OF = {"expected one of them": "bins", "expected order = 2": "order", "expected": "weights"}
+OF = {"expected one of them": "bins", "expected order = 2": "order", "expected": "omega"}
 OF |= {"2 levels, more than": "max_levels"}
 
 
