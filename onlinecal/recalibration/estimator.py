@@ -1,13 +1,15 @@
 """Recalibration as an estimator of scikit-learn."""
 
 import copy
+import inspect
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.arrays import Floats
+from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter, lacking
+from onlinecal.core.validation import check_lengths, check_weights, vector
 from onlinecal.recalibration.methods import DEFAULT
 from onlinecal.recalibration.recalibrator import Recalibrator
 
@@ -24,6 +26,8 @@ except ImportError as error:
     ) from None
 
 
+#: the largest sum of weights: each row is told as often as it counts
+MOST = 10**7
 #: rows for which the classifier's forecasts are made at a time when it learns on the way
 CHUNK = 256
 
@@ -36,7 +40,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     are at most as many folds as the smaller class has rows. A class of one row is forecast by the classifier that has
     seen all. `partial_fit` takes rows in their order. It forecasts at most 256 rows, tells the recalibrator their
     outcomes, and then the classifier. Forecasts of the first rows are 1/2. `predict_proba` gives means of laws; of a
-    forecaster that randomises they are not the draws of its guarantees.
+    forecaster that randomises they are not the draws of its guarantees. A row of `sample_weight` k is told k times.
+    Where k is not whole the rest goes to the next rows. The classifier is given the weights if its method takes them.
 
     Parameters
     ----------
@@ -86,9 +91,10 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         tags.classifier_tags.multi_class = False
         return tags
 
-    def fit(self, X: Any, y: Any) -> "RecalibratedClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "RecalibratedClassifier":
         """Fits the classifier to all rows, and the recalibrator to forecasts of rows that were not seen."""
         X, y = validate_data(self, X, y)
+        X, y, weights = _weighted(X, y, sample_weight)
         self._start(y)
         outcomes = (y == self.classes_[-1]).astype(int)
         if len(self.classes_) == 1:
@@ -98,24 +104,30 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if isinstance(base, str):
             forecasts = _column(X)
         elif min(rows, self.cv) < 2:
-            forecasts = _second(base.fit(X, y), X)
+            forecasts = _second(base.fit(X, y, **_taken(base.fit, weights)), X)
         else:
             folds = min(rows, self.cv)
-            forecasts = cross_val_predict(clone(base), X, y, cv=folds, method="predict_proba")[:, 1]
-        order = np.arange(len(y))
+            params = _taken(base.fit, weights)
+            forecasts = cross_val_predict(clone(base), X, y, cv=folds, method="predict_proba", params=params)[
+                :, 1
+            ]
+        order = self._told(len(y), weights)
         if self.shuffle:
             np.random.default_rng(self.seed).shuffle(order)
         self._teach(forecasts[order], outcomes[order])
-        self.estimator_ = base if isinstance(base, str) else base.fit(X, y)
+        self.estimator_ = base if isinstance(base, str) else base.fit(X, y, **_taken(base.fit, weights))
         return self
 
     @available_if(
         lambda self: isinstance(self.estimator, str | None) or hasattr(self.estimator, "partial_fit")
     )
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> "RecalibratedClassifier":
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> "RecalibratedClassifier":
         """Goes on with more rows; `classes` are all labels, at the first call."""
         first = not hasattr(self, "classes_")
         X, y = validate_data(self, X, y, reset=first)
+        X, y, weights = _weighted(X, y, sample_weight)
         if first:
             self._start(y if classes is None else np.asarray(classes))
             self.estimator_ = self._base()
@@ -125,10 +137,13 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         outcomes = (y == self.classes_[-1]).astype(int)
         for at in range(0, len(X), CHUNK):
             part = slice(at, at + CHUNK)
+            own = None if weights is None else weights[part]
             if len(self.classes_) == 2:
-                self._teach(self._forecasts(X[part]), outcomes[part])
+                told = self._told(len(y[part]), own)
+                self._teach(self._forecasts(X[part])[told], outcomes[part][told])
             if not isinstance(self.estimator_, str):
-                self.estimator_.partial_fit(X[part], y[part], classes=self.classes_)
+                learn = self.estimator_.partial_fit
+                learn(X[part], y[part], classes=self.classes_, **_taken(learn, own))
                 self.learnt_ = True
         return self
 
@@ -161,7 +176,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 f"Only binary classification is supported. The type of the target is {kind}; expected two classes"
             )
         self.classes_ = np.unique(y)
-        self.learnt_ = False
+        self.learnt_, self.rest_ = False, 0.5
         self.recalibrator_ = Recalibrator(self.forecaster, bins=self.bins, seed=self.seed)
 
     def _base(self) -> Any:
@@ -180,10 +195,39 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             return np.full(len(X), 0.5)
         return _second(self.estimator_, X)
 
+    def _told(self, rows: int, weights: Floats | None) -> Ints:
+        """The rows that are told, each as often as it counts; what is left of a whole number goes to later rows."""
+        if weights is None:
+            return np.arange(rows)
+        sums = np.cumsum(weights) + self.rest_
+        if sums[-1] > MOST:
+            raise ValueError(f"sample_weight sums to {sums[-1]:g}; expected at most {MOST:,}: it counts rows")
+        self.rest_ = float(sums[-1] % 1.0)
+        return np.repeat(np.arange(rows), np.diff(np.floor(sums), prepend=0.0).astype(np.int64))
+
     def _teach(self, forecasts: Floats, outcomes: NDArray[Any]) -> None:
         mender = self.recalibrator_
         for p, y in zip(forecasts.tolist(), outcomes.tolist(), strict=True):
             mender.tell(mender.ask(p), y)
+
+
+def _weighted(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Floats | None]:
+    """The rows that count, and their weights."""
+    if sample_weight is None:
+        return X, y, None
+    weights = vector("sample_weight", sample_weight)
+    check_lengths({"y": y, "sample_weight": weights})
+    if not weights.any():
+        raise ValueError("sample_weight is zero in all rows; expected a positive weight")
+    check_weights("sample_weight", weights)
+    there = weights > 0.0
+    return X[there], y[there], weights[there]
+
+
+def _taken(method: Any, weights: Floats | None) -> dict[str, Floats]:
+    """The weights, if a classifier's method takes them."""
+    known = weights is not None and "sample_weight" in inspect.signature(method).parameters
+    return {"sample_weight": weights} if known else {}  # type: ignore[dict-item]
 
 
 def _column(X: Any) -> Floats:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import scipy  # its parts are loaded when they are first used
@@ -14,12 +14,13 @@ from numpy.typing import ArrayLike
 
 from onlinecal.core.errors import InvalidData, InvalidParameter, StoreError
 from onlinecal.core.joint import Floats, JointDistribution, samples
+from onlinecal.core.samples import Words, with_ours
 from onlinecal.core.validation import choice
 from onlinecal.core.writing import whole
 from onlinecal.logs.regression import isotonic
 from onlinecal.recalibration.smoothing import forecasts_of, mean_values, smooth_recalibration
 
-Points = list[tuple[int, int]]
+Points = list[tuple[float, float]]
 
 #: of the file; raised with the meaning of its numbers
 VERSION = 1
@@ -147,7 +148,15 @@ def load_recalibration(path: str | Path) -> RecalibrationMap:
     return RecalibrationMap(said["method"], {k: np.array(v, np.float64) for k, v in said["numbers"].items()})
 
 
-def fit_recalibration(p: ArrayLike, y: ArrayLike, method: str = "isotonic") -> RecalibrationMap:
+@with_ours
+def fit_recalibration(
+    p: ArrayLike,
+    y: ArrayLike,
+    method: str = "isotonic",
+    *,
+    weights: ArrayLike | None = None,
+    **words: Unpack[Words],
+) -> RecalibrationMap:
     """Fits a map of recalibration to forecasts and outcomes, in whatever order.
 
     Source: Vovk and Petej 2014, "Venn–Abers predictors"; Vovk, Petej and Fedorova 2015, Section 4, for the merged
@@ -158,11 +167,15 @@ def fit_recalibration(p: ArrayLike, y: ArrayLike, method: str = "isotonic") -> R
     Parameters
     ----------
     p, y : (n,) array_like
-        Forecasts in [0, 1], and outcomes 0 or 1, of both kinds.
+        Forecasts in [0, 1], and outcomes 0 or 1, or labels, of both kinds.
     method : {"isotonic", "platt", "smooth", "venn_abers"}, default "isotonic"
         Isotonic regression with one imagined outcome, Platt scaling, or the mean of `smooth_recalibration`.
         "venn_abers": isotonic regression with the new forecast among the rows, its outcome taken as 0 and as 1 (p0
         and p1). `recalibrate` fits each of them again and again as "isotonic_refitted", "platt_refitted", and so on.
+    weights : (n,) array_like, optional
+        How often each row counts, finite numbers ≥ 0. What is imagined beside the rows counts once.
+    **words
+        `positive`, `negative` and `drop`, as in `JointDistribution.from_samples`.
 
     Returns
     -------
@@ -175,14 +188,16 @@ def fit_recalibration(p: ArrayLike, y: ArrayLike, method: str = "isotonic") -> R
     >>> fitted([0.2, 0.5, 0.8]).round(3)
     array([0.5 , 0.6 , 0.75])
     """
-    forecasts, outcomes = samples(p, y)
+    forecasts, outcomes, *given = samples(p, y, weights, **words)
+    counts = given[0] if given else np.ones(len(forecasts))
+    forecasts, outcomes, counts = (part[counts > 0.0] for part in (forecasts, outcomes, counts))
     if outcomes.min() == outcomes.max():
         raise InvalidData(f"all {len(outcomes)} outcomes are {outcomes[0]:g}; expected some 0 and some 1")
-    return FITS[choice("fit_recalibration", "method", method, tuple(FITS))](forecasts, outcomes)
+    return FITS[choice("fit_recalibration", "method", method, tuple(FITS))](forecasts, outcomes, counts)
 
 
-def _isotonic(p: Floats, y: Floats) -> RecalibrationMap:
-    weights = np.append(np.ones(len(p)), [0.5, 0.5])
+def _isotonic(p: Floats, y: Floats, n: Floats) -> RecalibrationMap:
+    weights = np.append(n, [0.5, 0.5])
     gamma = JointDistribution.from_samples(
         np.append(p, [0.0, 1.0]), np.append(y, [1.0, 0.0]), weights=weights
     )
@@ -193,21 +208,21 @@ def _isotonic(p: Floats, y: Floats) -> RecalibrationMap:
     return RecalibrationMap("isotonic", {"points": gamma.predictions[told], "values": values[told]})
 
 
-def _platt(p: Floats, y: Floats) -> RecalibrationMap:
+def _platt(p: Floats, y: Floats, n: Floats) -> RecalibrationMap:
     """By Newton's method, with steps halved until the loss does not grow (Lin, Lin and Weng 2007)."""
-    features, targets = np.column_stack((_log_odds(p), np.ones(len(p)))), _targets(y)
+    features, targets = np.column_stack((_log_odds(p), np.ones(len(p)))), _targets(y, n)
 
     def loss(at: Floats) -> float:
         odds = features @ at
-        return float((np.logaddexp(0.0, odds) - targets * odds).sum())
+        return float((n * (np.logaddexp(0.0, odds) - targets * odds)).sum())
 
     found = np.zeros(2)
     now = loss(found)
     for _ in range(100):
         said = scipy.special.expit(features @ found)
-        curvature = features.T @ (features * (said * (1.0 - said))[:, None])
+        curvature = features.T @ (features * (n * said * (1.0 - said))[:, None])
         # The least step, where all forecasts are equal and nothing tells the slope.
-        step = np.linalg.lstsq(curvature, features.T @ (said - targets), rcond=1e-12)[0]
+        step = np.linalg.lstsq(curvature, features.T @ (n * (said - targets)), rcond=1e-12)[0]
         while (there := loss(found - step)) > now * (1.0 + 1e-12):
             step = 0.5 * step
         found, now = found - step, there
@@ -216,31 +231,35 @@ def _platt(p: Floats, y: Floats) -> RecalibrationMap:
     return RecalibrationMap("platt", {"slope": found[:1], "shift": found[1:]})
 
 
-def _smooth(p: Floats, y: Floats) -> RecalibrationMap:
-    found = smooth_recalibration(JointDistribution.from_counts(p, np.ones(len(p)), _targets(y)))
+def _smooth(p: Floats, y: Floats, n: Floats) -> RecalibrationMap:
+    found = smooth_recalibration(JointDistribution.from_counts(p, n, n * _targets(y, n)))
     return RecalibrationMap(
         "smooth", {"sigma": np.array([found.sigma]), "points": found.points, "values": found.values}
     )
 
 
-def _venn_abers(p: Floats, y: Floats) -> RecalibrationMap:
+def _venn_abers(p: Floats, y: Floats, n: Floats) -> RecalibrationMap:
     points, place = np.unique(p, return_inverse=True)
-    counts = np.bincount(place).tolist()
-    ones = np.rint(np.bincount(place, y)).astype(np.int64).tolist()
+    both: Any = np.bincount(place, n), np.bincount(place, n * y)
+    if (n == np.rint(n)).all():  # then all sums are exact
+        both = (sums.astype(np.int64) for sums in both)
+    counts, ones = (sums.tolist() for sums in both)
     upper = [up / across for across, up in _with_a_one(counts, ones)]
     zeros = [n - k for n, k in zip(counts, ones, strict=True)]
     lower = [(across - up) / across for across, up in _with_a_one(counts[::-1], zeros[::-1])][::-1]
-    ends = {"lower": np.array([0.0, *lower]), "upper": np.array([*upper, 1.0])}
-    return RecalibrationMap("venn_abers", {"points": points, **ends})
+    # Ends ascend; of weights that are not whole, up to rounding.
+    ends = {"lower": [0.0, *lower], "upper": [*upper, 1.0]}
+    ascending = {name: np.maximum.accumulate(values) for name, values in ends.items()}
+    return RecalibrationMap("venn_abers", {"points": points, **ascending})
 
 
 #: the fit of each kind
-FITS: dict[str, Callable[[Floats, Floats], RecalibrationMap]] = {
+FITS: dict[str, Callable[[Floats, Floats, Floats], RecalibrationMap]] = {
     "isotonic": _isotonic, "platt": _platt, "smooth": _smooth, "venn_abers": _venn_abers,
 }  # fmt: skip
 
 
-def _with_a_one(counts: list[int], ones: list[int]) -> Points:
+def _with_a_one(counts: list[float], ones: list[float]) -> Points:
     """For each level, isotonic regression's value there with one more 1 in it, as (count, ones) of its block."""
     # The value is a slope of the greatest convex minorant of the cumulative sums. Those before the level are moved by
     # (−1, −1). From level to level one point moves, and the corners to the right of it stay a stack. All takes
@@ -252,7 +271,7 @@ def _with_a_one(counts: list[int], ones: list[int]) -> Points:
     for point in sums[:0:-1]:
         _drop(corners, point)
         corners.append(point)
-    start = (-1, -1)
+    start: tuple[float, float] = (-1, -1)
     _drop(corners, start)
     found: Points = []
     for point in sums[1:]:
@@ -268,22 +287,22 @@ def _with_a_one(counts: list[int], ones: list[int]) -> Points:
     return found
 
 
-def _drop(corners: Points, start: tuple[int, int]) -> None:
+def _drop(corners: Points, start: tuple[float, float]) -> None:
     """Removes corners that a minorant from `start` does not have."""
     while len(corners) > 1 and _turn(start, corners[-2], corners[-1]) >= 0:
         corners.pop()
 
 
-def _turn(start: tuple[int, int], end: tuple[int, int], point: tuple[int, int]) -> int:
+def _turn(start: tuple[float, float], end: tuple[float, float], point: tuple[float, float]) -> float:
     """Above 0 where the point is above the line from start to end, 0 on it."""
     (x, y), (u, v) = (end[0] - start[0], end[1] - start[1]), (point[0] - start[0], point[1] - start[1])
     return x * v - y * u
 
 
-def _targets(y: Floats) -> Floats:
+def _targets(y: Floats, n: Floats) -> Floats:
     """Platt's targets in the place of outcomes, of which none is 0 or 1: (n₁ + 1)/(n₁ + 2) for 1, 1/(n₀ + 2) for 0."""
-    ones = float(y.sum())
-    return np.where(y == 1.0, (ones + 1.0) / (ones + 2.0), 1.0 / (len(y) - ones + 2.0))
+    ones = float((n * y).sum())
+    return np.where(y == 1.0, (ones + 1.0) / (ones + 2.0), 1.0 / (float(n.sum()) - ones + 2.0))
 
 
 def _log_odds(p: Floats) -> Floats:

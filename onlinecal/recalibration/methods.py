@@ -91,7 +91,7 @@ class _Refitted:
         if known >= self.next:
             self.next = max(known + 1, math.ceil(known * self.spec.growth))
             if min(self.outcomes) != max(self.outcomes):
-                self.map = FITS[self.spec.of](np.array(self.base), np.array(self.outcomes))
+                self.map = FITS[self.spec.of](np.array(self.base), np.array(self.outcomes), np.ones(known))
 
 
 #: the default method; `docs/forecasts.md` states its proved bounds

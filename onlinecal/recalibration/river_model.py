@@ -1,11 +1,13 @@
 """Recalibration in river's protocol: `predict_proba_one` and `learn_one`, with labels that may come late."""
 
+import inspect
 import pickle
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
 from onlinecal.core.errors import InvalidData, InvalidParameter, lacking
+from onlinecal.core.validation import number
 from onlinecal.recalibration.methods import DEFAULT
 from onlinecal.recalibration.recalibrator import Asked, Recalibrator
 
@@ -13,6 +15,10 @@ try:
     from river import base
 except ImportError as error:
     raise InvalidParameter(lacking("RiverRecalibrator", "river", "river", error)) from None
+
+
+#: the largest weight
+MOST = 10**4
 
 
 class BaseForecast(base.Classifier):
@@ -39,7 +45,8 @@ class RiverRecalibrator(base.Wrapper["base.Classifier"], base.Classifier):
 
     Each label teaches the recalibrator with the probability that the classifier had for it before, and then the
     classifier. Labels may come late, and in any order. A question of `predict_proba_one` or `predict_one` waits, with
-    its probability, for `learn_one` with the same x. A label without a question is forecast when it comes.
+    its probability, for `learn_one` with the same x. A label without a question is forecast when it comes. A label of
+    weight `w` is told w times. Where w is not whole the rest goes to the next labels.
 
     Notes: Probabilities are means of the forecaster's laws: of one that randomises they are not the draws of its
     guarantees.
@@ -78,6 +85,7 @@ class RiverRecalibrator(base.Wrapper["base.Classifier"], base.Classifier):
         self.positive, self.negative, self.open_at_most = positive, negative, open_at_most
         self._recalibrator = Recalibrator(forecaster, bins=bins, seed=seed)
         self._open: OrderedDict[Any, Asked] = OrderedDict()
+        self._rest = 0.5  # what is left of weights that are no whole number
 
     @property
     def _wrapped_model(self) -> Any:
@@ -111,15 +119,21 @@ class RiverRecalibrator(base.Wrapper["base.Classifier"], base.Classifier):
             mean = self._recalibrator.mean(p)
         return {self.negative: 1.0 - mean, self.positive: mean}
 
-    def learn_one(self, x: Mapping[Any, Any], y: Any, **more: Any) -> None:
-        """The label of x."""
+    def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0, **more: Any) -> None:
+        """The label of x, which counts w times; the classifier is given w if it takes it."""
         if y != self.positive and y != self.negative:
             raise InvalidData(f"y = {y!r}; expected {self.positive!r} or {self.negative!r}")
+        weight = number("learn_one", "w", w, 0.0, MOST) + self._rest
         asked = self._open.pop(_key(x), None)
-        if asked is None:
-            asked = self._recalibrator.ask(self._base(x, more))
-        self._recalibrator.tell(asked, int(y == self.positive))
-        self.classifier.learn_one(x, y, **more)
+        base = self._base(x, more) if asked is None else asked.base
+        for _ in range(int(weight)):
+            self._recalibrator.tell(asked or self._recalibrator.ask(base), int(y == self.positive))
+            asked = None
+        self._rest = weight % 1.0
+        if w != 1.0 and "w" in inspect.signature(self.classifier.learn_one).parameters:
+            more["w"] = w
+        if w > 0.0:
+            self.classifier.learn_one(x, y, **more)
 
     def _base(self, x: Mapping[Any, Any], more: Mapping[str, Any]) -> float:
         """The probability of the classifier; 1/2 where it has none yet."""
