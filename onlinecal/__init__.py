@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 _NAMES = {
     "core.errors": "OnlinecalError", "core.guarantee": "Guarantee", "core.joint": "JointDistribution",
     "core.transcript": "of_rounds", "face": "load play sweep", "logs.evaluation": "evaluate",
+    "logs.line": "calibration_line",
     "logs.multiclass": "binary_forecasts", "logs.regression": "decomposition isotonic",
     "monitoring.monitor": "Monitor",
     "recalibration.estimator": "RecalibratedClassifier", "recalibration.maps": "fit_recalibration load_recalibration",
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from onlinecal.face import sweep as sweep
     from onlinecal.growth import rates as rates
     from onlinecal.logs.evaluation import evaluate as evaluate
+    from onlinecal.logs.line import calibration_line as calibration_line
     from onlinecal.logs.multiclass import binary_forecasts as binary_forecasts
     from onlinecal.logs.regression import decomposition as decomposition
     from onlinecal.logs.regression import isotonic as isotonic

@@ -1,6 +1,7 @@
 """All measures of one list of forecasts in a table, with how far chance alone explains them."""
 
 import math
+from collections import ChainMap
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -16,21 +17,25 @@ from onlinecal.core.progress import Progress
 from onlinecal.core.samples import Words, plain, with_ours
 from onlinecal.core.transcript import needs_of
 from onlinecal.core.validation import check_same_rows, choice, integer, number, vector
+from onlinecal.logs import auc, line
 from onlinecal.logs.clusters import Clustered, labels_of
 from onlinecal.logs.inference import p_large_n
 from onlinecal.logs.intervals import OWN, Interval, Measurement, Method, intervals
 from onlinecal.logs.reference import Reference
 from onlinecal.logs.resampling import Resample, replicates, value_of
 from onlinecal.logs.table import Evaluation, Row, Value
+from onlinecal.logs.units import OfLogs
 from onlinecal.measures import EVERYTHING, with_all
 from onlinecal.measures.base import ends
-from onlinecal.study.panel import each_measure, listed, named_measure
+from onlinecal.study.panel import KNOWN, each_measure, listed, named_measure
 
 #: draws of either kind: each is kept, and a million tells a quantile to more digits than an interval has
 MOST = 1_000_000
 #: what a report shows unless others are asked for. First are distances, which always have intervals, then losses of
 #: actions, errors that are often quoted, and scores.
 DECIDING = ("smooth_ece", "smooth_ce", "cutoff_ce", "cdl", "ece", "binned_ece", "brier", "log_loss")
+#: name → a measure that no game has
+OF_LOGS = {measure.name: measure for measure in (*line.MEASURES, *auc.MEASURES)}
 # Values that only rounding tells apart are as good as equal.
 _TIE = 1e-12
 
@@ -72,8 +77,9 @@ def evaluate(
     clusters : (n,) array_like, optional
         A label for each prediction, number or string. Default: each is a cluster of its own.
     measures : iterable, optional
-        Names, tables of a name and options, or functions Γ ↦ float, as in a study. Default: ``"all"``, the whole
-        catalogue, `random_interval_ce` at ε = 0.1 and `smooth_ece_at` at σ = 0.1.
+        Names, tables of a name and options, or functions Γ ↦ float, as in a study; and `OF_LOGS`, which have no
+        p-values: ``"auc"`` and the three of `calibration_line`. Default: ``"all"``, the whole catalogue,
+        `random_interval_ce` at ε = 0.1 and `smooth_ece_at` at σ = 0.1.
     bootstrap, reference : int, default 0
         Draws of either kind for intervals (200 and more for 95 %), and of calibrated outcomes; at most 10^6.
     level : float, default 0.95
@@ -112,7 +118,9 @@ def evaluate(
         )
     asked = list[Measurement]()
     specs = EVERYTHING if measures is None else with_all(listed(measures))
-    for column, function, record, options in each_measure(named_measure, specs):
+    for column, function, record, options in each_measure(
+        partial(named_measure, known=ChainMap(OF_LOGS, *KNOWN.maps)), specs
+    ):
         if needs_of(record.function) is not None:
             raise InvalidParameter(
                 f"evaluate: {column.name!r} is a measure of rounds, their order, times and context, which a list of "
@@ -143,6 +151,8 @@ def evaluate(
         raise InvalidParameter(
             "evaluate: method = 'finite-sample' with clusters; expected samples without, or method = 'bootstrap'"
         )
+    order, alone = [one.name for one in asked], [one for one in asked if isinstance(one.record, OfLogs)]
+    asked = [one for one in asked if not isinstance(one.record, OfLogs)]
     values = list[Value]()
     with Progress(len(asked), unit="measures", ticks=True) as progress:
         for one in asked:
@@ -183,6 +193,11 @@ def evaluate(
             if record.tail is not None and not against.resample.clusters:
                 limit = p_large_n(record.tail, one.ends[0], gamma, np.add(*against.resample.squares))
         rows.append(Row(one.name, value, record, interval.ends, interval.how, mean, share, limit))
+    for one in alone:
+        assert isinstance(one.record, OfLogs)
+        found = one.record.estimate(gamma, resample, level)
+        rows.append(Row(one.name, found.value, one.record, found.interval if draws else None, found.how))
+    rows.sort(key=lambda row: order.index(row.name))
     legend = ""
     if made is not None:
         made_by = "valid for every number of samples" if sure else f"{draws} draws of either kind"

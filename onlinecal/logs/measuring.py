@@ -13,6 +13,7 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import cores
 from onlinecal.core.validation import integer
+from onlinecal.logs.auc import auc_of
 from onlinecal.logs.cautions import (
     cautions,
     depend,
@@ -31,12 +32,14 @@ from onlinecal.logs.inference import (
     holm,
     score_differences,
 )
+from onlinecal.logs.line import CalibrationLine, line_of
 from onlinecal.logs.reading import Log
 from onlinecal.logs.reference import Reference
 from onlinecal.logs.regression import Decomposition, decomposition
 from onlinecal.logs.resampling import Resample, replicates
 from onlinecal.logs.table import Evaluation
 from onlinecal.logs.thresholds import Threshold, threshold_regret, worst_threshold
+from onlinecal.logs.units import Estimate
 from onlinecal.logs.witnessed import clopper_pearson
 from onlinecal.measures import brier
 from onlinecal.measures.decision import worst_decision_task
@@ -83,6 +86,8 @@ class Measured:
     evaluation: Evaluation
     brier: Decomposition
     log: Decomposition
+    line: CalibrationLine
+    auc: Estimate
     threshold: Threshold
     # what it would lose on average if forecasts were calibrated
     by_chance: float | None
@@ -196,8 +201,9 @@ def measured(log: Log, name: str, settings: Settings) -> Measured:
         test = drift_test(p, y, w)
         said, depends = said + order_caution(test), depend(test, in_order=True)
     return Measured(
-        name, gamma, evaluation, decomposition(gamma), decomposition(gamma, "log"), worst_threshold(gamma), by_chance,
-        share, told(share), " ".join(str(worst_decision_task(gamma)).split()) if cdl else "",
+        name, gamma, evaluation, decomposition(gamma), decomposition(gamma, "log"),
+        line_of(gamma, resample, settings.level), auc_of(gamma, resample, settings.level), worst_threshold(gamma),
+        by_chance, share, told(share), " ".join(str(worst_decision_task(gamma)).split()) if cdl else "",
         said, _parts(_some(log, name, log.groups or {}), settings), _parts(blocks, settings), drift, depends,
     )  # fmt: skip
 

@@ -1,6 +1,7 @@
 """The calibration measures: pure functions of Γ.
 
-Some exported functions are not in the catalogue. `subsampled_*_sampled` are random, `true_distance` is of at most 400
+Some exported functions are not in the catalogue. `subsampled_*_sampled` are random, `auc` may have
+no value, `true_distance` is of at most 400
 rounds (`OF_SHORT_GAMES`), and `bregman` is given a function. `distance_in_metric` has no `Sampling`.
 `brier_decomposition` and `soft_rounding` return more than a number.
 """
@@ -17,6 +18,8 @@ from onlinecal.measures import (
     decision,
     interval,
     kernel,
+    loess,
+    quoted,
     scores,
     soft_binned,
     subsampled,
@@ -36,6 +39,8 @@ from onlinecal.measures.distance_upper import OF_SHORT_GAMES as SHORT
 from onlinecal.measures.distance_upper import distance_upper, true_distance
 from onlinecal.measures.interval import interval_ce, interval_ce_bracket
 from onlinecal.measures.kernel import atb, kernel_ce
+from onlinecal.measures.loess import e50, e90, ici
+from onlinecal.measures.quoted import ace, auc, brier_skill, mce, rmsce
 from onlinecal.measures.scores import bregman, brier, brier_decomposition, log_loss, nce
 from onlinecal.measures.smooth_ce import MEASURES as SMOOTH_CE
 from onlinecal.measures.smooth_ce import earthmover_distance, smooth_ce
@@ -53,7 +58,7 @@ from onlinecal.measures.surrogate import random_interval_ce, surrogate_interval_
 _ROWS = (
     binned.MEASURES, binned_orders.MEASURES, interval.MEASURES, surrogate.MEASURES, SMOOTH_CE, SMOOTH_ECE,
     DISTANCE_LOWER, DISTANCE_UPPER, kernel.MEASURES, decision.MEASURES, soft_binned.MEASURES, cutoff.MEASURES,
-    subsampled.MEASURES, scores.MEASURES,
+    subsampled.MEASURES, scores.MEASURES, quoted.MEASURES, loess.MEASURES,
 )  # fmt: skip
 
 #: name → what is known about it
@@ -133,11 +138,11 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
 
 
 __all__ = [
-    "MEASURES", "Bracket", "Explanation", "Measure", "Witness", "atb", "binned_ce",
-    "binned_ece", "binned_ece_width", "bregman", "brier", "brier_decomposition", "cdl",
-    "cfdl", "cutoff_ce", "distance_in_metric", "distance_lower", "distance_upper",
-    "earthmover_distance", "ece", "explain", "interval_ce", "interval_ce_bracket", "kernel_ce", "log_loss",
-    "low_degree_ce", "nce", "random_interval_ce", "scdl", "scdl_binned", "smooth_ce", "smooth_ece",
+    "MEASURES", "Bracket", "Explanation", "Measure", "Witness", "ace", "atb", "auc", "binned_ce",
+    "binned_ece", "binned_ece_width", "bregman", "brier", "brier_decomposition", "brier_skill", "cdl",
+    "cfdl", "cutoff_ce", "distance_in_metric", "distance_lower", "distance_upper", "e50", "e90",
+    "earthmover_distance", "ece", "explain", "ici", "interval_ce", "interval_ce_bracket", "kernel_ce", "log_loss",
+    "low_degree_ce", "mce", "nce", "random_interval_ce", "rmsce", "scdl", "scdl_binned", "smooth_ce", "smooth_ece",
     "smooth_ece_at", "soft_binned_ece", "soft_binned_loss", "soft_rounding", "step_ce",
     "subsampled_smooth_ce", "subsampled_smooth_ce_sampled", "subsampled_step_ce",
     "subsampled_step_ce_sampled", "surrogate_interval_ce", "true_distance", "u_calibration", "v_cdl",

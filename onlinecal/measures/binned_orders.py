@@ -187,7 +187,7 @@ def _swept(middle, counts, ones, weight, slack, most):
     return most
 
 
-def _errors(
+def bin_errors(
     change: Change,
     *,
     order: float = 2.0,
@@ -207,7 +207,7 @@ def _apart(mass: Floats, errors: Floats, new: Floats, after: Floats, order: floa
     return (weighted_norm_of(np.clip(after, -1.0, 1.0) - errors, new, order) + np.abs(other))[:, None]
 
 
-def _cells(
+def bins_together(
     gamma: JointDistribution, *, bins: Counted = None, strategy: str = "width", **options: object
 ) -> Ints:
     _, _, starts = _bins(gamma, bins, strategy)
@@ -244,9 +244,9 @@ MEASURES = (
         binned_ce,
         "binnedCE_p | KLM19; NCH15; RCSM22 | O(k) | no | yes | no",
         sampling=Sampling(
-            _errors,
+            bin_errors,
             "the triangle inequality, over bins",
-            cells=_cells,
+            cells=bins_together,
             share=lambda **options: 0.0,
             instead="binned_ece, or fewer bins",
             refuses=_refuses,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ from onlinecal.core.validation import choice, vector
 from onlinecal.measures.base import GAFFKE, Change, Ends, Known, Sampling, row
 
 Losses = Callable[[JointDistribution], tuple[Floats, Floats, float]]
+#: a rate b ↦ the least mean score of always predicting it, and its slope
+Base = Callable[[float], tuple[float, float]]
 Phi = Literal["log", "quadratic"] | tuple[Callable[[Floats], ArrayLike], Callable[[Floats], ArrayLike]]
 
 
@@ -197,10 +200,6 @@ def _log_loss_each(v, w, q, starts):
     return out
 
 
-def _entropy(b: float) -> float:
-    return -b * math.log(b) - (1.0 - b) * math.log1p(-b) if 0.0 < b < 1.0 else 0.0
-
-
 def _log_losses(gamma: JointDistribution) -> tuple[Floats, Floats, float]:
     v = gamma.predictions
     with np.errstate(divide="ignore"):
@@ -221,26 +220,40 @@ def _mean_of(losses: Losses, **facts: Any) -> Sampling:
     return Sampling(deviations, facts.pop("source", GAFFKE), losses=losses, calibrated=False, **facts)
 
 
-def _nce_change(change: Change) -> Floats:
-    """Changes of (log loss − NCE · slope of H at b · base rate)/H(b), the first order of the quotient; and of b."""
-    loss, ones = _mean_change(change, _log_losses), change.ones.sum(axis=1)
-    gamma = change.origin
-    b, base, ratio = gamma.base_rate, _entropy(gamma.base_rate), nce(gamma)
-    if base == 0.0 or ratio == math.inf:
+def squared_losses(gamma: JointDistribution) -> tuple[Floats, Floats, float]:
+    """Those of the Brier score."""
+    return gamma.predictions**2, (1.0 - gamma.predictions) ** 2, 1.0
+
+
+def quotient_change(change: Change, *, losses: Losses, base: Base, score: Callable[..., float]) -> Floats:
+    """Changes of (score − quotient · slope of base at b · base rate)/base, the first order of score over base; of b."""
+    loss, ones = _mean_change(change, losses), change.ones.sum(axis=1)
+    of_rate, slope = base(change.origin.base_rate) if 0.0 < change.origin.base_rate < 1.0 else (0.0, 0.0)
+    value = score(change.origin)
+    if of_rate == 0.0 or value == math.inf:
         return np.full((len(loss), 2), math.inf)
-    first = loss - ratio * (math.log1p(-b) - math.log(b)) * ones
-    return np.abs(np.stack((first / base, ones), axis=1))
+    return np.abs(np.stack(((loss - value / of_rate * slope * ones) / of_rate, ones), axis=1))
 
 
-def _nce_limits(known: Known, radii: Floats) -> Ends:
-    """Quotients of pairs of log loss and base rate within the radii; near its least value NCE is curved."""
+def quotient_limits(known: Known, radii: Floats, base: Base) -> Ends:
+    """Quotients of pairs of a score and a base rate within the radii; near its least value the quotient is curved."""
     b, ratio = known.gamma.base_rate, known.ends[0]
     rates = b + float(radii[1]) * np.linspace(-1.0, 1.0, 129)
     inside = rates[(rates > 0.0) & (rates < 1.0)]
-    base, slope = _entropy(b), math.log1p(-b) - math.log(b)
-    loss, entropies = ratio * (base + slope * (inside - b)), np.array([_entropy(x) for x in inside])
-    low = float(((loss - radii[0] * base) / entropies).min())
-    high = float(((loss + radii[0] * base) / entropies).max()) if len(inside) == len(rates) else math.inf
+    of_rate, slope = base(b)
+    loss, bases = ratio * (of_rate + slope * (inside - b)), np.array([base(x)[0] for x in inside])
+    low = float(((loss - radii[0] * of_rate) / bases).min())
+    high = float(((loss + radii[0] * of_rate) / bases).max()) if len(inside) == len(rates) else math.inf
+    return low, high
+
+
+def _entropy(b: float) -> tuple[float, float]:
+    """The entropy of a coin and its slope."""
+    return -b * math.log(b) - (1.0 - b) * math.log1p(-b), math.log1p(-b) - math.log(b)
+
+
+def _nce_limits(known: Known, radii: Floats) -> Ends:
+    low, high = quotient_limits(known, radii, _entropy)
     v = known.gamma.predictions
     return low, math.inf if v[0] == 0.0 or v[-1] == 1.0 else high
 
@@ -252,7 +265,7 @@ MEASURES = (
         many=_briers,
         # √n E|mean − E| ≤ half of the range.
         sampling=_mean_of(
-            lambda gamma: (gamma.predictions**2, (1.0 - gamma.predictions) ** 2, 1.0),
+            squared_losses,
             means=lambda samples: np.array([0.5]),
             spread=1.0,
         ),
@@ -277,7 +290,7 @@ MEASURES = (
         nce,
         "NCE | SGR97 | O(k) | yes | no | yes",
         sampling=Sampling(
-            _nce_change,
+            partial(quotient_change, losses=_log_losses, base=_entropy, score=log_loss),
             "the normal law of two means, and all their quotients",
             limits=_nce_limits,
             calibrated=False,

@@ -13,6 +13,8 @@ import pandas as pd
 from onlinecal.core.words import number_of
 from onlinecal.logs.measuring import Measured, Report
 from onlinecal.logs.resampling import FEW
+from onlinecal.logs.units import Estimate
+from onlinecal.measures import brier_skill
 from onlinecal.measures.base import ends
 from onlinecal.report import document
 from onlinecal.report.document import Document, Section
@@ -95,7 +97,8 @@ def _column_data(column: Measured) -> dict[str, Any]:
             "p_value": column.threshold_p, "better": column.threshold.better if column.advises else None,
         },
         "worst_task": column.worst_task or None, "drift": column.drift and asdict(column.drift),
-        "brier": column.brier._asdict(), "log": column.log._asdict(),
+        "brier": column.brier._asdict(), "log": column.log._asdict(), "auc": column.auc._asdict(),
+        "line": {name: one._asdict() for name, one in column.line._asdict().items()},
         **{name: found[name].to_dict("records") for name in ("measures", "groups", "blocks")},
     }  # fmt: skip
 
@@ -203,6 +206,21 @@ def worst_task(column: Measured) -> str:
     return f"Worst of all tasks, swap regret {regret[0]:.3g}: {column.worst_task}." if regret[1] > 0.0 else ""
 
 
+def estimates(column: Measured, full: bool) -> list[str]:
+    """Logistic recalibration in a line; the full ones with the intercept, why there is none, AUC and skill."""
+    large, intercept, slope = column.line
+    parts = [f"slope {_estimate(slope)}"] + [f"intercept {_estimate(intercept)}"] * full
+    if math.isnan(slope.value):
+        parts = ["no slope"] + [f"for {slope.how.removeprefix('none: ')}"] * full
+    line = ", ".join(["in the large " + _estimate(large), *parts])
+    skill = f"AUC {_estimate(column.auc)}, Brier skill {number(brier_skill(column.gamma))}"
+    return [f"log odds: {line}", *[skill] * full]
+
+
+def _estimate(one: Estimate) -> str:
+    return number(one.value) if one.interval is None else f"{number(one.value)} {_interval(one.interval)}"
+
+
 #: what is below a heading: a number of each row by its name, or a text made of the row
 Cells = dict[str, str | Callable[[Any], str]]
 
@@ -237,6 +255,7 @@ def grids(report: Report, column: Measured, full: bool = True) -> list[Table]:
         f"{number(row.uncertainty)}"
         for row in scores
     ]
+    parts += estimates(column, full)
     shown = [_shown("Calibration", "measure", measures, cells, notes + parts)]
     if groups:
         shown.append(_shown(f"By {report.by}", "", groups, _of_parts(groups)))
@@ -311,8 +330,10 @@ def differences(report: Report) -> list[Table]:
 
 def number(x: float | None, width: float = math.inf) -> str:
     """Three digits, or as many as are two of the width of its interval."""
-    if x is None or not math.isfinite(x) or x == 0.0 or not ROUNDING < width < 0.01 * abs(x):
-        return "–" if x is None else f"{x:.3g}"
+    if x is None or math.isnan(x):
+        return "–"
+    if not math.isfinite(x) or x == 0.0 or not ROUNDING < width < 0.01 * abs(x):
+        return f"{x:.3g}"
     return f"{x:.{1 - math.floor(math.log10(width))}f}"
 
 

@@ -260,7 +260,9 @@ def each_measure(make: Callable[[Any], T], specs: Iterable[Any]) -> list[T]:
     return made
 
 
-def named_measure(spec: Any) -> tuple[Column, Callable[[JointDistribution], Any], Measure, dict[str, Any]]:
+def named_measure(
+    spec: Any, known: Mapping[str, Measure] = KNOWN
+) -> tuple[Column, Callable[[JointDistribution], Any], Measure, dict[str, Any]]:
     """The column of a measure as in `Panel.of`, its function with the options set, its record, and these options."""
     options = dict(spec) if isinstance(spec, Mapping) else {"name": spec}
     function = options.pop("name", None)
@@ -268,9 +270,9 @@ def named_measure(spec: Any) -> tuple[Column, Callable[[JointDistribution], Any]
         name = getattr(function, "__name__", repr(function))
     else:
         name, options = named_table("measure", spec)
-        name = errors.meant("measure", name, KNOWN, errors.LIST)
+        name = errors.meant("measure", name, known, errors.LIST)
     set_ = tuple(options.items())
-    record = KNOWN.get(name)
+    record = known.get(name)
     if callable(function) and (record is None or record.function is not function):
         record = Measure(function, "", "", "", least=-math.inf, largest=math.inf)
         return Column("function", name, set_), _with(name, function, options), record, options

@@ -88,6 +88,7 @@ def test_sound_is_positive_unless_calibrated(name, gamma):
 PAIR = levels([0.51, 0.59], [1, 1], [0.59, 0.51])
 SPREAD = levels([0.5 - EPS, 0.5 + EPS], [1, 1], [1, 0])
 MEAN = levels([0.2, 0.8], [1, 1], [0.3, 0.7])
+TURNS = levels(MANY := np.arange(20, 81) / 100, [1] * 61, MANY + 0.1 * (-1.0) ** np.arange(61))
 #: for each measure that is not sound: options, Γ that is not calibrated, and the most that it sees of that
 BLIND = {
     "binned_ece": ({}, PAIR, 1e-15),
@@ -101,6 +102,10 @@ BLIND = {
     "scdl_binned": ({}, levels([0.5], [1], [0.51]), 1e-15),
     "weighted_ce": ({}, MEAN, 1e-15),
     "low_degree_ce": ({}, levels([0.2, 0.4, 0.6, 0.8], [1] * 4, [0.21, 0.37, 0.63, 0.79]), 1e-15),
+    "rmsce": ({}, PAIR, 1e-15),
+    "ace": ({"bins": 1}, PAIR, 1e-15),
+    "brier_skill": ({}, levels([0.6], [1], [0.7]), 0.0),
+    **{name: ({}, TURNS, 0.015) for name in ("ici", "e50", "e90")},
 }
 
 
@@ -195,6 +200,10 @@ def swapped(h):
 JUMPS = {
     "ece": ({}, parted, 0.49),
     **{name: ({"bins": 2}, parted, 0.49) for name in ("binned_ece", "binned_ece_width", "binned_ce")},
+    **{name: ({}, parted, 0.49) for name in ("mce", "ici", "e50", "e90")},
+    **{name: ({"bins": 2}, parted, 0.49) for name in ("ace", "rmsce")},
+    # A rare event is predicted, or not.
+    "brier_skill": ({}, lambda h: (levels([0, 1], [1, h], [0, 1]), levels([0], [1 + h], [h / (1 + h)])), 0.9),
     "interval_ce": ({}, crossed, 0.05),
     "interval_ce_bracket": ({}, crossed, 0.05),
     "distance_upper": ({}, fair, 0.08),

@@ -18,8 +18,18 @@ SAMPLED = [(r, o) for r, o in EVERY if isinstance(r.sampling, Sampling) and not 
 NORMED = [(r, options) for r, options in SAMPLED if r.sampling.norm and (r.name != "ece" or not options)]
 #: those of NCE have a test of their own, and what is between two others follows from them. Bins of equal mass are
 #: those of the sample
+FIRST_ORDER = {
+    "nce",
+    "brier_skill",
+    "ace",
+    "ici",
+    "e50",
+    "e90",
+}  # and local regressions hold to the first order
 BOUNDED = [
-    (r, options) for r, options in SAMPLED if r.name != "nce" and options.get("strategy") != "quantile"
+    (r, options)
+    for r, options in SAMPLED
+    if r.name not in FIRST_ORDER and options.get("strategy") != "quantile"
 ]
 #: samples that families of bins and scales are made for
 SAMPLES = 3000.0

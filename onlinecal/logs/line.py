@@ -1,0 +1,230 @@
+"""Logistic recalibration: calibration in the large, and the intercept and slope of log odds."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, logit
+
+from onlinecal.core.arrays import Floats
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.validation import check_same_rows, number, vector
+from onlinecal.core.words import number_of
+from onlinecal.logs.resampling import Resample
+from onlinecal.logs.units import Estimate, OfLogs, Rows, rows_of, samples_of, without
+
+#: steps of Newton's method, and the change of a coefficient at which it ends
+STEPS, NEAR = 100, 1e-10
+HOW = "Student's law with the larger error of two: of the jackknife over rows or clusters, and of the model"
+
+
+class CalibrationLine(NamedTuple):
+    """Logistic recalibration in three numbers, each with an interval."""
+
+    in_the_large: Estimate  # a in logit P(y = 1) = a + logit p; 0 if calibrated, positive where p is too low
+    intercept: Estimate  # a in logit P(y = 1) = a + b logit p; 0 if calibrated
+    slope: Estimate  # b; 1 if calibrated, below 1 where forecasts are too extreme
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name.replace('_', ' ')}: {_said(one)}" for name, one in self._asdict().items())
+
+
+def calibration_line(
+    p: ArrayLike | JointDistribution,
+    y: ArrayLike | None = None,
+    *,
+    weights: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    level: float = 0.95,
+) -> CalibrationLine:
+    """Calibration in the large, intercept and slope, by maximum likelihood, with intervals.
+
+    The model is logit P(y = 1) = a + b logit p. Calibration in the large is a with b = 1; intercept and slope are a and
+    b together. Forecasts of exactly 0 or 1 have no log odds: those that were right say nothing of a and b, and
+    are left out. Where one was wrong no line has a likelihood above 0, and there is no number. Nor is there one where
+    all outcomes are equal, where all forecasts are equal (of intercept and slope), or where a threshold separates the
+    outcomes.
+
+    An interval is value ± t · error. The error is the larger of the one-step jackknife over rows, or clusters,
+    and of that of the model, with independent rows. Student's t has one degree of freedom less than there are samples
+    of the rarer outcome.
+
+    Source: Cox 1958; Miller, Hui & Tierney 1991; Van Calster et al. 2016 (names). Bell & McCaffrey 2002 (jackknife of
+    clusters).
+
+    Parameters
+    ----------
+    p : (n,) array_like or JointDistribution
+        Predictions in [0, 1]; or Γ, without y.
+    y : (n,) array_like
+        Outcomes, each 0 or 1.
+    weights, clusters : (n,) array_like, optional
+        As in `evaluate`.
+    level : float, default 0.95
+        Of the intervals.
+
+    Returns
+    -------
+    CalibrationLine
+        Three numbers with `value`, `interval` and `how`: the rule, or "none: " and why there is none.
+
+    Examples
+    --------
+    >>> print(calibration_line([0.1, 0.1, 0.1, 0.6, 0.6, 0.6], [0, 0, 1, 0, 1, 1]))
+    in the large: 0.8959 [-4.668, 6.46]
+    intercept: 0.4772 [-5.717, 6.672]
+    slope: 0.5326 [-3.388, 4.453]
+    """
+    level = number("calibration_line", "level", level, 0.0, 1.0)
+    if isinstance(p, JointDistribution):
+        if y is not None or weights is not None or clusters is not None:
+            raise InvalidParameter(
+                "calibration_line: y, weights or clusters beside a JointDistribution; expected none"
+            )
+        return line_of(p, samples_of(p, None, None, None), level)
+    if y is None:
+        raise InvalidParameter("calibration_line: y is missing; expected the outcomes of the predictions p")
+    gamma, parts = JointDistribution.from_samples(p, y, weights=weights), None
+    check_same_rows({"p": p, "y": y, "weights": weights, "clusters": clusters})
+    if weights is not None or clusters is not None:
+        forecasts = vector("p", p)
+        parts = (
+            forecasts,
+            vector("y", y),
+            np.ones(len(forecasts)) if weights is None else vector("weights", weights),
+        )
+    return line_of(gamma, samples_of(gamma, weights, clusters, parts), level)
+
+
+def line_of(gamma: JointDistribution, resample: Resample | None, level: float) -> CalibrationLine:
+    """The same of Γ and its samples; without samples there are no intervals."""
+    rows, why = rows_of(gamma, resample), ""
+    certain = (rows.v == 0.0) | (rows.v == 1.0)
+    wrong = certain & (rows.v != rows.y)
+    if wrong.any():
+        count = round(float(rows.times[wrong].sum()))
+        why = (
+            f"{number_of(count, 'wrong forecast')} of exactly 0 or 1, so that every line has the likelihood 0; clipped "
+            "ones have a number, which depends on where they are clipped"
+        )
+    elif rows.y.min() == rows.y.max():
+        why = f"all outcomes are {rows.y[0]:.0f}, and no finite number has the largest likelihood"
+    some = Rows(*(part[~certain] for part in rows[:4]), None if rows.of is None else rows.of[~certain])
+    if not why and (not len(some.v) or some.y.min() == some.y.max()):
+        why = "without the forecasts of exactly 0 and 1 all outcomes are equal"
+    if why:
+        return CalibrationLine(*[without(math.nan, why)] * 3)
+    x, one = logit(some.v), np.ones((len(some.v), 1))
+    large = _estimates(some, one, x, np.zeros(1), resample, level)[0]
+    zeros, ones = x[some.y == 0.0], x[some.y == 1.0]
+    if x.min() == x.max():
+        why = "all forecasts are equal, so that every slope fits as well"
+    elif zeros.max() <= ones.min() or ones.max() <= zeros.min():
+        why = "a threshold separates the outcomes, so that no finite slope has the largest likelihood"
+    if why:
+        return CalibrationLine(large, *[without(math.nan, why)] * 2)
+    columns = np.stack((one[:, 0], x), axis=1)
+    intercept, slope = _estimates(some, columns, np.zeros(len(x)), np.array([0.0, 1.0]), resample, level)
+    if certain.any() and slope.value <= 0.0:
+        why = "the slope of the other forecasts is not positive, which contradicts those of exactly 0 and 1"
+        return CalibrationLine(large, *[without(math.nan, why)] * 2)
+    return CalibrationLine(large, intercept, slope)
+
+
+def _estimates(
+    rows: Rows, x: Floats, offset: Floats, start: Floats, resample: Resample | None, level: float
+) -> list[Estimate]:
+    """The coefficients of the columns of x with their intervals."""
+    found, mean = _fitted(rows, x, offset, start)
+    if resample is None:
+        return [without(value, "weights without their samples") for value in found.tolist()]
+    if resample.too_few:
+        return [Estimate(value, None, resample.too_few) for value in found.tolist()]
+    times = rows.quantile(level)
+    if times == math.inf:
+        return [without(value, "there is one sample of an outcome") for value in found.tolist()]
+    error = _errors(rows, x, mean)
+    ends = zip(
+        found.tolist(), (found - times * error).tolist(), (found + times * error).tolist(), strict=True
+    )
+    return [Estimate(value, (low, high), HOW) for value, low, high in ends]
+
+
+def _fitted(rows: Rows, x: Floats, offset: Floats, start: Floats) -> tuple[Floats, Floats]:
+    """The coefficients of the largest likelihood, which exists, by Newton's method; and the fitted chances."""
+    weight = rows.w * rows.times / float(rows.w @ rows.times)
+
+    def loss(beta: Floats) -> float:
+        odds = x @ beta + offset
+        return float(weight @ (np.logaddexp(0.0, odds) - rows.y * odds))
+
+    beta, now = start, loss(start)
+    for _ in range(STEPS):
+        mean = expit(x @ beta + offset)
+        # A curvature that is rounded to 0 must not make an infinite step.
+        curve = x.T @ (x * (weight * mean * (1.0 - mean))[:, None]) + 1e-300 * np.eye(len(beta))
+        step = np.linalg.lstsq(curve, x.T @ (weight * (rows.y - mean)), rcond=None)[0]
+        while (then := loss(beta + step)) > now + 1e-12 * abs(now) and np.abs(step).max() > NEAR:
+            step = 0.5 * step
+        beta, now = beta + step, then
+        if np.abs(step).max() <= NEAR * (1.0 + np.abs(beta).max()):
+            break
+    return beta, expit(x @ beta + offset)
+
+
+def _errors(rows: Rows, x: Floats, mean: Floats) -> Floats:
+    """The standard error of each coefficient: the larger of jackknife and model."""
+    many, w = x.shape[1], rows.w
+    variance = mean * (1.0 - mean)
+    outer = x[:, :, None] * x[:, None, :]
+    curve = np.tensordot(rows.times * w * variance, outer, 1)
+    inverse = np.linalg.pinv(curve, hermitian=True)
+    model = inverse @ np.tensordot(rows.times * w**2 * variance, outer, 1) @ inverse
+    scores, curves = x * (w * (rows.y - mean))[:, None], outer * (w * variance)[:, None, None]
+    times = rows.times
+    if rows.of is not None:
+        of = np.unique(rows.of, return_inverse=True)[1]
+        scores = np.stack([np.bincount(of, scores[:, i]) for i in range(many)], axis=1)
+        flat = curves.reshape(len(of), -1)
+        curves = np.stack([np.bincount(of, part) for part in flat.T], axis=1).reshape(-1, many, many)
+        times = np.ones(len(scores))
+    # One step of Newton's method without the unit.
+    moved = (np.linalg.pinv(curve - curves, hermitian=True) @ scores[:, :, None])[:, :, 0]
+    units = float(times.sum())
+    jackknife = (units - 1.0) / units * (times @ moved**2)
+    return np.asarray(np.sqrt(np.maximum(jackknife, np.diag(model))))
+
+
+def _said(one: Estimate) -> str:
+    if math.isnan(one.value):
+        return one.how
+    return f"{one.value:.4g}" + (
+        f" [{one.interval[0]:.4g}, {one.interval[1]:.4g}]" if one.interval else f", {one.how}"
+    )
+
+
+def _row(name: str, symbol: str, words: str) -> OfLogs:
+    place = CalibrationLine._fields.index(name.removeprefix("calibration_"))
+
+    def function(gamma: JointDistribution) -> float:
+        return line_of(gamma, None, 0.95)[place].value
+
+    def estimate(gamma: JointDistribution, resample: Resample | None, level: float) -> Estimate:
+        return line_of(gamma, resample, level)[place]
+
+    function.__name__, function.__doc__ = name, words
+    return OfLogs(
+        function, symbol, "Cox58; MHT91", "O(k) a step", continuous="no", complete="no", sound="no",
+        least=-math.inf, largest=math.inf, estimate=estimate,
+    )  # fmt: skip
+
+
+MEASURES = (
+    _row("calibration_in_the_large", "a, b = 1", "The a of logit P(y = 1) = a + logit p; 0 if calibrated."),
+    _row("calibration_intercept", "a", "The a of logit P(y = 1) = a + b logit p; 0 if calibrated."),
+    _row("calibration_slope", "b", "The b of logit P(y = 1) = a + b logit p; 1 if calibrated."),
+)
