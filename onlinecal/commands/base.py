@@ -83,6 +83,10 @@ POSITIVE = option("the word in the column of outcomes that is outcome 1, such as
 NEGATIVE = option("with --positive, a word that is outcome 0; may be repeated; default the only other one")
 DROP = option("a word in the column of outcomes of rows to leave out, such as void; may be repeated")
 PERCENT = flag("forecasts are per cent", "--percent")
+ABOVE = option("the outcome is 1 where the number in its column is above this one, else 0")
+RESOLUTIONS = option(
+    "a second file, which has the outcomes of the questions (--id, or of a known platform)", metavar="FILE"
+)
 DELIMITER = option("between cells; default as in the header")
 ENCODING = option("of the file; default UTF-8")
 

@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from onlinecal.commands.base import (
+    ABOVE,
     DELIMITER,
     DROP,
     ENCODING,
@@ -16,6 +17,7 @@ from onlinecal.commands.base import (
     OVERWRITE,
     PERCENT,
     POSITIVE,
+    RESOLUTIONS,
     answer,
     argument,
     flag,
@@ -40,6 +42,11 @@ def measure(
     positive: str | None = POSITIVE,
     negative: list[str] | None = NEGATIVE,
     drop: list[str] | None = DROP,
+    above: float | None = ABOVE,
+    fractional: bool = flag(
+        "outcomes between 0 and 1, such as ties of .5, are expected outcomes", "--fractional"
+    ),
+    resolutions: str | None = RESOLUTIONS,
     classes: bool = flag(
         "outcomes are labels of classes, each with a column of probabilities of its name (--forecast, or all); "
         "each class is measured against the rest",
@@ -79,9 +86,9 @@ def measure(
     Rarely needed: --seed of the draws, --delimiter, --encoding, --in-parts or --in-memory.
     """
     from onlinecal.core.errors import InvalidParameter
+    from onlinecal.logs.columns import Asked
     from onlinecal.logs.evaluation import DECIDING
     from onlinecal.logs.measuring import Settings
-    from onlinecal.logs.reading import Asked
     from onlinecal.logs.source import report_of
     from onlinecal.measures import ALL, with_all
     from onlinecal.report import measured
@@ -91,7 +98,7 @@ def measure(
     asked = Asked(
         tuple(forecast or ()), outcome[0] if outcome else None, positive, classes, tuple(by or ()), time, weight,
         cluster, percent, skip_missing, sort, delimiter=delimiter, encoding=encoding, negative=tuple(negative or ()),
-        drop=tuple(drop or ()), **_questions(key),
+        drop=tuple(drop or ()), above=above, fractional=fractional, resolutions=resolutions, **_questions(key),
     )  # fmt: skip
     if key is not None and cluster is not None:
         raise InvalidParameter(f"--id {key} beside --cluster {cluster}; expected one or the other")
@@ -126,6 +133,7 @@ def watch(
     positive: str | None = POSITIVE,
     negative: list[str] | None = NEGATIVE,
     drop: list[str] | None = DROP,
+    above: float | None = ABOVE,
     percent: bool = PERCENT,
     skip_missing: bool = flag("leave out lines without a forecast or an outcome", "--skip-missing"),
     delimiter: str | None = DELIMITER,
@@ -141,7 +149,7 @@ def watch(
     Exit 1 if there was an alarm, 130 if stopped by Ctrl-C.
     """
     from onlinecal.core.errors import InvalidData
-    from onlinecal.logs.reading import Asked
+    from onlinecal.logs.columns import Asked
     from onlinecal.monitoring.alarms import summary
     from onlinecal.monitoring.watching import watch
     from onlinecal.report.terminal import print_json
@@ -161,7 +169,7 @@ def watch(
     asked = Asked(
         forecasts=(forecast,) if forecast is not None else (), outcome=outcome, positive=positive, time=time,
         percent=percent, skip_missing=skip_missing, delimiter=delimiter, negative=tuple(negative or ()),
-        drop=tuple(drop or ()), **_questions(key),
+        drop=tuple(drop or ()), above=above, **_questions(key),
     )  # fmt: skip
     with nullcontext() if state is None else writing(state):
         monitor = _monitor(state, alpha, restart, open_at_once)
@@ -256,6 +264,8 @@ def recalibrate(
     positive: str | None = POSITIVE,
     negative: list[str] | None = NEGATIVE,
     drop: list[str] | None = DROP,
+    above: float | None = ABOVE,
+    resolutions: str | None = RESOLUTIONS,
     time: str | None = option("column of times or dates, in order"),
     resolved: str | None = option("column of times at which outcomes became known; default --time"),
     column: str = option("name of the new column", default="recalibrated"),
@@ -276,14 +286,15 @@ def recalibrate(
 
     A new column that never looks ahead, and measures before and after.
     """
-    from onlinecal.logs.reading import Asked
+    from onlinecal.logs.columns import Asked
     from onlinecal.recalibration.files import apply_file, recalibrate_file
     from onlinecal.report.terminal import print_json
 
     asked = Asked(
         forecasts=(forecast,) if forecast is not None else (), outcome=outcome, positive=positive, time=time,
         resolved=resolved, percent=percent, skip_missing=skip_missing, sort=sort, delimiter=delimiter,
-        encoding=encoding, negative=tuple(negative or ()), drop=tuple(drop or ()),
+        encoding=encoding, negative=tuple(negative or ()), drop=tuple(drop or ()), above=above,
+        resolutions=resolutions,
     )  # fmt: skip
     if apply is not None:
         if save is not None:

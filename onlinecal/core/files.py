@@ -210,9 +210,13 @@ class File:
 
         if self.kind == "Parquet":
             return pl.scan_parquet(self.path, glob=False)
-        if self.kind == "JSON":
-            return pl.read_json(self.path, infer_schema_length=None).lazy()
-        return pl.scan_ndjson(self.path, infer_schema_length=None)
+        if self.kind == "JSONL":
+            return _flat(pl.scan_ndjson(self.path, infer_schema_length=None))
+        whole = pl.read_json(self.path, infer_schema_length=None)
+        lists = [name for name, kind in whole.schema.items() if _is_records(kind)]
+        if whole.height == 1 and len(lists) == 1:
+            whole = whole.select(lists).explode(lists).unnest(lists)
+        return _flat(whole.lazy())
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
@@ -254,6 +258,25 @@ class File:
                 said = f"is not a CSV file with {between!r} between cells: {error}"
                 raise InvalidData(f"{self.name} {said}") from None
         raise InvalidData(f"{self.name} is not a CSV file: in line {line} a quotation mark does not end")
+
+
+def _is_records(kind: Any) -> bool:
+    import polars as pl
+
+    return isinstance(kind, pl.List) and isinstance(kind.inner, pl.Struct)
+
+
+def _flat(frame: "pl.LazyFrame") -> "pl.LazyFrame":
+    """The same with the fields of records within a record as columns of their own, as in "question.title"."""
+    import polars as pl
+
+    columns = list[pl.Expr]()
+    for name, kind in frame.collect_schema().items():
+        inner = [field.name for field in kind.fields] if isinstance(kind, pl.Struct) else []
+        columns += [pl.col(name).struct.field(field).alias(f"{name}.{field}") for field in inner] or [
+            pl.col(name)
+        ]
+    return frame.select(columns)
 
 
 def csv_rows(data: bytes, name: str, columns: Sequence[str], between: str, above: int = 0) -> Rows:

@@ -3,13 +3,13 @@
 import math
 import re
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.arrays import Floats, Ints
+from onlinecal.core.dates import as_time
 from onlinecal.core.errors import InvalidData, suggestion
 from onlinecal.core.words import number_of
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 NO_TIME = "{}: column {!r} is {}; expected a number or a date like those before, such as 2024-12-31"
 SIGNS = "{}: column {!r} has per cent signs; expected plain numbers, or --percent"
 #: the messages about JSON that is no list of records of numbers
-RECORDS = 'records with names, as in [{"forecast": 0.5, "outcome": 1}], or one such record a line in .jsonl'
+RECORDS = (
+    'records with names, as in [{"forecast": 0.5, "outcome": 1}] or {"data": [...]}, or one a line in .jsonl'
+)
 LISTS = "{}: column {!r} has a list or a record in each row; expected numbers: {}"
 
 
@@ -131,18 +133,31 @@ class Rows:
         positive: str | None = None,
         negative: Sequence[str] = (),
         drop: Sequence[str] = (),
+        *,
+        fractional: bool = False,
+        unread: NDArray[np.bool_] | None = None,
     ) -> Outcomes:
-        """A column of outcomes: 0 and 1, or words for 1, for 0 (default: the only other one), and for neither."""
+        """A column of outcomes: 0 and 1, or words for 1, for 0 (default: the only other one), and for neither.
+
+        If `fractional`, numbers between are expected outcomes. Cells of rows that are `unread` are taken as empty.
+        """
+        import polars as pl
+
         self.check_column(column)
         cells = self._flat(column)
+        if unread is not None and unread.any():
+            cells = pl.select(pl.when(~pl.Series(unread)).then(cells)).to_series()
         if positive is None and not drop:
             values, marked, empty = _numbers(cells)
-            if not marked and ((values == 0.0) | (values == 1.0) | empty).all():
+            good = (values == 0.0) | (values == 1.0) | empty
+            if fractional:
+                good |= (values > 0.0) & (values < 1.0)
+            if not marked and good.all():
                 return Outcomes(values, [], np.zeros(len(values), dtype=bool))
         place, words = distinct(cells)
         left_out = np.array([is_word(word, drop) for word in words], dtype=bool)
         known = [
-            math.nan if out else as_outcome(word, positive, negative)
+            math.nan if out else as_outcome(word, positive, negative, fractional)
             for word, out in zip(words, left_out, strict=True)
         ]
         zeros = [word for word, value in zip(words, known, strict=True) if value == 0.0]
@@ -167,6 +182,10 @@ class Rows:
             if positive is None:
                 expected = "expected 0 or 1, --positive WORD with the word that is 1, or --drop WORD to leave out rows"
             hint = "; `onlinecal measure --classes` measures each label against the rest" * (len(there) > 2)
+            if all(_between(word) for word, value in zip(words, known, strict=True) if value is None):
+                hint = "; `onlinecal measure --fractional` takes numbers between 0 and 1 as expected outcomes"
+            elif all(as_number(word)[0] is not None for word in there):
+                hint += "; --above NUMBER has the event that a number is larger"
             raise InvalidData(
                 f"{self.where(i)}: column {column!r} holds {self.cell(column, i)}; {expected} "
                 f"(there are: {_counted(there)}){hint}"
@@ -176,6 +195,16 @@ class Rows:
             [] if positive is None else sorted({word.strip() for word in zeros}),
             left_out[place],
         )
+
+    def texts(self, column: str) -> list[str]:
+        """Its cells without white space; "" for an empty one."""
+        place, names = self.groups(column)
+        return [names[i] for i in place]
+
+    def holds(self, column: str, words: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each cell holds one of the words."""
+        place, names = self.groups(column)
+        return np.array([is_word(name, words) for name in names], dtype=bool)[place]
 
     def groups(self, column: str) -> tuple[Ints, list[str]]:
         """The place of each cell among the different texts, and these without white space; "" for an empty one."""
@@ -227,6 +256,12 @@ def distinct(cells: "pl.Series") -> tuple[Ints, list[str]]:
     """The place of each cell among the different ones, and these as texts; "" for none."""
     import polars as pl
 
+    if cells.dtype.is_nested():
+        texts = [
+            ", ".join(map(str, cell)) if isinstance(cell, list) else cell and str(cell)
+            for cell in cells.to_list()
+        ]
+        cells = pl.Series(texts, dtype=pl.String)
     if not (cells.dtype.is_numeric() or cells.dtype.is_temporal() or cells.dtype == pl.Boolean):
         cells = cells.cast(pl.String).fill_null("")
     found = cells.unique(maintain_order=True)
@@ -348,11 +383,15 @@ def as_number(cell: str) -> tuple[float | None, bool]:
     return None, marked
 
 
-def as_outcome(cell: str, positive: str | None = None, negative: Sequence[str] = ()) -> float | None:
+def as_outcome(
+    cell: str, positive: str | None = None, negative: Sequence[str] = (), fractional: bool = False
+) -> float | None:
     """0 or 1; NaN for nothing, None for what is no outcome. With `positive` alone all else is 0."""
     text = cell.strip().lower()
     if text in EMPTY:
         return math.nan
+    if fractional and _between(text):
+        return as_number(text)[0]
     if positive is not None:
         if is_word(cell, [positive]):
             return 1.0
@@ -360,6 +399,12 @@ def as_outcome(cell: str, positive: str | None = None, negative: Sequence[str] =
     if (value := WORDS.get(text)) is not None:
         return value
     return next((float(x) for x in (0, 1) if is_word(cell, [str(x)])), None)
+
+
+def _between(cell: str) -> bool:
+    """Whether a cell holds a number between 0 and 1."""
+    value, marked = as_number(cell)
+    return value is not None and 0.0 < value < 1.0 and not marked
 
 
 def is_word(cell: str, words: Sequence[str]) -> bool:
@@ -378,35 +423,3 @@ def _counted(words: dict[str, int]) -> str:
     order = sorted(words, key=lambda word: (-words[word], word))
     listed = ", ".join(f"{word.strip()!r} in {number_of(words[word], 'row')}" for word in order[:8])
     return listed + (", …" if len(order) > 8 else "")
-
-
-def as_time(cell: str) -> tuple[float | None, bool]:
-    """The number of a cell that holds a time, or None; and whether it is a date: days since 1970."""
-    # Reads ISO 8601, with or without a zone; 2024/2/3 and 2024.2.3 are 2024-02-03, and 2024-02 is its first day.
-    text = cell.strip()
-    try:
-        number = float(text)
-    except ValueError:
-        return _days(text), True
-    good = math.isfinite(number) and text.isascii() and "_" not in text
-    return (number, False) if good else (_days(text), True)
-
-
-def _days(text: str) -> float | None:
-    usual = text[4:8:3] == "--" and text[9:10].isdigit()
-    if not usual and (found := _LOOSE.fullmatch(text)):
-        year, month, day, rest = found.group(1, 3, 4, 5)
-        text = f"{year}-{month:0>2}-{day or 1:0>2}{rest}"
-    # Python takes any character between date and time, also the sign of a zone; and eight digits are a number.
-    if text.isdigit() or text[10 if text[4:5] == "-" else 8 :][:1] not in ("", "T", "t", " "):
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return (moment - (_EPOCH if moment.tzinfo else _NAIVE)) / _ONE
-
-
-#: year, month and day that are not written as in ISO 8601; and 1970
-_LOOSE = re.compile(r"(\d{4})([-/.])(\d\d?)(?:\2(\d\d?))?((?:[T ].*)?)", re.ASCII)
-_EPOCH, _NAIVE, _ONE = datetime(1970, 1, 1, tzinfo=UTC), datetime(1970, 1, 1), timedelta(days=1)

@@ -1,56 +1,17 @@
 """A file of forecasts and outcomes: which columns are which, and what stands in them."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from onlinecal.core.arrays import Floats, Ints
-from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.core.rows import EMPTY, MOST_WORDS, WORDS, Rows, are_names, as_number, is_word
+from onlinecal.core.errors import InvalidData
+from onlinecal.core.rows import Outcomes, Rows, is_word
 from onlinecal.core.words import number_of
-from onlinecal.logs.opposites import plain, without_opposites
+from onlinecal.logs.columns import Asked, columns_of, listed
+from onlinecal.logs.expected import halves
 from onlinecal.logs.questions import check_one_outcome, question_column
-
-#: usual names of columns of forecasts and of outcomes, in lower case, letters and digits alone
-FORECASTS = {
-    "p", "prob", "probability", "probabilities", "forecast", "forecasts", "prediction", "predictions", "predicted",
-    "pred", "ypred", "yprob", "yproba", "yscore", "yhat", "phat", "confidence", "credence", "pyes", "proba",
-}  # fmt: skip
-OUTCOMES = {
-    "y", "outcome", "outcomes", "label", "labels", "target", "actual", "observed", "observation", "event", "result",
-    "ytrue", "truth", "resolution", "resolved", "happened", "correct", "class", "iscorrect",
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Asked:
-    """How a file is read: which columns are what, and in which form."""
-
-    forecasts: tuple[str, ...] = ()  # names of columns; empty to guess
-    outcome: str | None = None  # guessed where it is not named
-    positive: str | None = None  # the word for 1 in the column of outcomes. Default: 1 or true
-    # whether the column of outcomes holds labels; each has a column of probabilities with its name
-    classes: bool = False
-    by: tuple[str, ...] = ()
-    time: str | None = None
-    weight: str | None = None
-    cluster: str | None = None  # rows with the same text there may depend on each other
-    percent: bool = False
-    # whether rows without a forecast or an outcome are left out; else they are an error
-    skip_missing: bool = False
-    # whether rows are brought into the order of time; else rows out of order are an error
-    sort: bool = False
-    resolved: str | None = None  # the column of times at which outcomes became known; empty for never
-    key: str | None = None  # the column that tells questions apart
-    questions: bool = True  # whether it is looked for where it is not named
-    open: bool = False  # whether outcomes may be missing, as they are not known yet; else that is an error
-    delimiter: str | None = None  # by the header where it is not given
-    encoding: str | None = None
-    negative: Sequence[str] = ()  # with `positive`, the words for 0. Default: the only other one
-    drop: Sequence[str] = ()  # the words in the column of outcomes for no outcome: such rows are left out
 
 
 @dataclass(frozen=True)
@@ -75,15 +36,16 @@ class Log:
     places: Ints | None = None  # which rows of the file these are, from 0; None of counted ones
     known: Floats | None = None  # when outcomes became known, not before `times`; NaN for never
     total: int = 0  # rows of the file, with those that are left out
-    dropped: int = 0  # how many of these `drop` leaves out
+    dropped: int = 0  # how many of these are left out by a word
     zeros: tuple[str, ...] = ()  # with `positive`, the words that stand for 0
+    halves: int = 0  # rows that are there twice, with outcome 1 and with outcome 0, as it is an expected one
     # forecasts of rows that are left out for they have no outcome
     unresolved: dict[str, Floats] | None = None
 
     @property
     def rows(self) -> int:
         """n."""
-        return len(self.outcomes) if self.counts is None else int(self.counts.sum())
+        return len(self.outcomes) - self.halves if self.counts is None else int(self.counts.sum())
 
 
 def read_log(table: Rows, asked: Asked) -> Log:
@@ -94,7 +56,8 @@ def read_log(table: Rows, asked: Asked) -> Log:
     # Where forecasts are distinct no rows are equal.
     apart = any(len(np.unique(values)) == log.rows for values in log.forecasts.values())
     duplicates = 0 if apart or log.places is None else table.duplicates(log.places)
-    return replace(log, said=(*guessed, *said, *log.said), duplicates=duplicates)
+    log = replace(log, said=(*guessed, *said, *log.said), duplicates=duplicates)
+    return with_halves(log) if asked.fractional else log
 
 
 def _rows_of(table: Rows, asked: Asked) -> Log:
@@ -106,9 +69,7 @@ def _rows_of(table: Rows, asked: Asked) -> Log:
         outcomes = np.array([of.get(label, np.nan) for label in labels], dtype=np.float64)[place]
         dropped = np.array([is_word(label, asked.drop) for label in labels], dtype=bool)[place]
     else:
-        outcomes, zeros, dropped = table.outcomes(
-            str(asked.outcome), asked.positive, asked.negative, asked.drop
-        )
+        outcomes, zeros, dropped = outcomes_of(table, asked)
     complete = np.all([np.isfinite(values) for values in number.values()], axis=0) & ~dropped
     keep = (np.isfinite(outcomes) | asked.open) & complete
     many, total = table.counts, table.rows if table.counts is None else int(table.counts.sum())
@@ -212,18 +173,69 @@ def _remarks(log: Log, asked: Asked) -> list[str]:
         raise InvalidData(f"{log.source}: no row has {both}; expected at least one")
     small = [name for name, p in log.forecasts.items() if 0.0 < p.max() <= 0.01]
     said = [unit_caution(name) for name in small if asked.percent]
+    if asked.above is not None:
+        said.append(f"outcome 1 is {asked.outcome!r} above {asked.above:g}")
     if asked.positive is not None:
         if not (log.outcomes == 1.0).any():
             raise never_positive(log.source, asked, log.zeros)
-        zero = _listed(log.zeros, 5) or "nothing"
+        zero = listed(log.zeros, 5) or "nothing"
         said.append(f"outcome 1 is {asked.positive!r} in {asked.outcome!r}, and 0 is {zero}")
     if log.dropped:
-        words = " or ".join(map(repr, asked.drop))
-        said.append(f"{log.dropped} of {log.total} rows have {words} in {asked.outcome!r} and are left out")
+        words = [f"{' or '.join(map(repr, asked.drop))} in {asked.outcome!r}"] if asked.drop else []
+        words += [f"not {word!r} in {name!r}" for name, word in asked.only]
+        said.append(f"{log.dropped} of {log.total} rows have {', or '.join(words)}, and are left out")
     if lacks := log.total - log.dropped - log.rows:
         lacking = "no forecast" if asked.open else "no forecast or outcome"
         said.append(f"{lacks} of {log.total} rows have {lacking} and are left out")
     return said
+
+
+def outcomes_of(table: Rows, asked: Asked) -> Outcomes:
+    """The outcomes of a file; or the event that a number is above another."""
+    column, unread = str(asked.outcome), np.zeros(table.rows, dtype=bool)
+    if asked.above is not None:
+        amounts = table.numbers(column, gaps=np.nan, words=False)
+        return Outcomes(np.where(np.isnan(amounts), np.nan, amounts > asked.above), [], unread)
+    for name, word in asked.only:
+        unread |= ~table.holds(name, [word])
+    drop = (*asked.drop, *(asked.settled or ())[:1])
+    found = table.outcomes(
+        column, asked.positive, asked.negative, drop, fractional=asked.fractional, unread=unread
+    )
+    values, dropped = found.values, found.dropped | unread
+    if asked.settled is not None:
+        word, settled = asked.settled
+        there = table.holds(column, [word]) & ~unread
+        values = np.where(there, table.numbers(settled, gaps=np.nan), values)
+        dropped &= ~there
+    return Outcomes(values, found.zeros, dropped)
+
+
+def with_halves(log: Log) -> Log:
+    """The same with a row for either outcome where the outcome is an expected one."""
+    rows, y, weights = halves(log.outcomes)
+    added = len(rows) - len(log.outcomes)
+    if not added:
+        return log
+    between = log.outcomes[(log.outcomes > 0.0) & (log.outcomes < 1.0)]
+    words, more = log.time_words, float((between * (1.0 - between)).sum()) / log.rows
+    said = (
+        f"{added} of {log.rows} outcomes q are between 0 and 1: each is outcome 1 with weight q and outcome 0 with "
+        f"weight 1 − q, so the Brier score is {more:.3g} more than the mean of (p − q)²"
+    )
+    return replace(
+        log,
+        forecasts={name: values[rows] for name, values in log.forecasts.items()},
+        outcomes=y,
+        weights=weights,
+        times=None if log.times is None else log.times[rows],
+        time_words=None if words is None else lambda i: words(int(rows[i])),
+        groups=log.groups
+        and {name: np.flatnonzero(np.isin(rows, there)) for name, there in log.groups.items()},
+        clusters=rows if log.clusters is None else log.clusters[rows],
+        halves=added,
+        said=(*log.said, said),
+    )
 
 
 def probabilities(table: Rows, name: str, percent: bool) -> Floats:
@@ -256,110 +268,18 @@ def unit_caution(name: str) -> str:
 def never_positive(source: str, asked: Asked, there: Sequence[str]) -> InvalidData:
     """The error where the word for 1 stands in no row, but these do."""
     said = f"{source}: no row of column {asked.outcome!r} holds {asked.positive!r}"
-    return InvalidData(f"{said}; there are: {_listed(there, 6)}")
-
-
-def columns_of(
-    table: Rows, asked: Asked, one: bool = False, outcomes: bool = True
-) -> tuple[Asked, list[str]]:
-    """The same with all columns named, where asked for `one` of forecasts or no `outcomes`; and what was guessed."""
-    if len(table.columns) == 1 and " " in table.columns[0]:
-        raise InvalidData(
-            f"{table.name}: the header {table.columns[0][:60]!r} has none of , ; tab |; expected one between names, or "
-            "--delimiter"
-        )
-    if all(as_number(column)[0] is not None and column for column in table.columns):
-        raise InvalidData(
-            f"{table.name}: the first line holds numbers ({', '.join(table.columns[:4])}); expected a header with the "
-            "names of the columns"
-        )
-    named = [*asked.forecasts, asked.outcome, *asked.by, asked.time, asked.weight, asked.cluster, asked.key]
-    wanted = [name for name in named if name is not None]
-    if asked.resolved is not None:
-        if asked.time is None:
-            raise InvalidParameter(
-                f"times of outcomes ({asked.resolved!r}) without times of questions; expected both columns (--time)"
-            )
-        # Where outcomes are known at once both times may be one column.
-        wanted += [asked.resolved] if asked.resolved != asked.time else []
-    for name in wanted:
-        if wanted.count(name) > 1:
-            raise InvalidParameter(f"column {name!r} is asked for twice; expected each column in one place")
-        table.check_column(name)
-    if asked.negative and asked.positive is None:
-        raise InvalidParameter(
-            f"--negative {asked.negative[0]} without --positive; expected the word for 1, too"
-        )
-    words = [*filter(None, [asked.positive]), *asked.negative, *asked.drop]
-    if twice := [word for i, word in enumerate(words) if is_word(word, words[:i])]:
-        raise InvalidParameter(
-            f"the word {twice[0]!r} is asked for twice; expected it for one of 1, 0 and neither"
-        )
-    # Doubled names cannot be told apart, so that none of them is guessed.
-    free = [name for name in table.columns if name not in wanted and table.columns.count(name) == 1 and name]
-    said, outcome, forecasts = [], asked.outcome, list(asked.forecasts)
-    if outcome is None and outcomes:
-        either = (
-            repr(asked.positive) if asked.positive else "0 and 1 (if outcomes are words: --positive WORD)"
-        )
-        holds = "names of other columns" if asked.classes else either
-        names = [
-            n
-            for n in table.columns
-            if table.columns.count(n) == 1 and are_names(table.sample(n), table.columns)
-        ]
-        may = [n for n in free if n not in names]
-        found = known_names(may, OUTCOMES) or [n for n in may if holds_outcome(table, n, asked)]
-        if len(found) != 1:
-            raise _unclear(table, "outcomes", found, "--outcome", f"holds {holds}", names)
-        outcome = found[0]
-        free.remove(outcome)
-        said.append(f"outcomes are read from column {outcome!r}")
-    if asked.classes:
-        forecasts = _of_labels(table, str(outcome), forecasts, asked.drop)
-        said.append(f"each label in {outcome!r} is measured against the rest, with the column of its name")
-    if not forecasts:
-        most = 100.0 if asked.percent else 1.0
-        forecasts = known_names(free, FORECASTS)
-        units = [n for n in free if _is_unit(table.sample(n), most)]
-        hard = [n for n in forecasts if n not in units and _is_label(table.sample(n))] if units else []
-        forecasts = [n for n in forecasts if n not in hard] or units
-        if hard:
-            said.append(
-                f"no forecasts are in {_listed(hard, 6)}: labels alone, beside a column of probabilities"
-            )
-        labels = (
-            {label.lower() for label in table.groups(str(outcome))[1]}
-            if asked.positive and outcome
-            else set()
-        )
-        others = [name for name in forecasts if name.lower() in labels]
-        if len(others) > 1 and (
-            mine := [n for n in others if n.lower() == str(asked.positive).strip().lower()]
-        ):
-            # The columns of other labels are no forecasts of this one.
-            forecasts = [name for name in forecasts if name in mine or name not in others]
-            said.append(f"columns of other labels in {outcome!r} are left out; --classes measures each")
-        if not forecasts:
-            raise _unclear(table, "forecasts", [], "--forecast", "holds numbers between 0 and 1")
-        forecasts = without_opposites(table, forecasts, asked.percent, asked.positive, said)
-        several = "s" if len(forecasts) > 1 else ""
-        said.append(f"forecasts are read from column{several} {', '.join(map(repr, forecasts))}")
-    if one and len(forecasts) > 1:
-        listed = _listed(forecasts, 6)
-        raise InvalidData(
-            f"{table.name}: columns {listed} might be the forecasts; expected one: --forecast COLUMN"
-        )
-    return replace(asked, forecasts=tuple(forecasts), outcome=outcome), said
+    return InvalidData(f"{said}; there are: {listed(there, 6)}")
 
 
 def questions_in(table: Rows, asked: Asked) -> str | None:
     """The column that tells questions apart, where they come back in rows that are complete."""
     p = [probabilities(table, name, asked.percent) for name in asked.forecasts]
-    if asked.classes:
-        y = table.groups(str(asked.outcome))[0].astype(np.float64)
-    else:
-        y = table.outcomes(str(asked.outcome), asked.positive, asked.negative, asked.drop).values
+    classes = asked.classes
+    y = (
+        table.groups(str(asked.outcome))[0].astype(np.float64)
+        if classes
+        else outcomes_of(table, asked).values
+    )
     return _question_column(table, asked, np.flatnonzero(np.isfinite([y, *p]).all(axis=0)), p, y)
 
 
@@ -367,79 +287,3 @@ def _question_column(table: Rows, asked: Asked, rows: Ints, p: Sequence[Floats],
     """The same by these rows, of columns that have been read."""
     taken = {*asked.forecasts, asked.outcome, asked.time, asked.weight, asked.resolved}
     return question_column(table, taken, rows, [each[rows] for each in p], y[rows])
-
-
-def _of_labels(table: Rows, outcome: str, named: list[str], drop: Sequence[str]) -> list[str]:
-    """The columns of probabilities: those that are named, or those with the names of the labels."""
-    labels = [label for label in table.groups(outcome)[1] if label and not is_word(label, drop)]
-    columns = named or labels
-    if empty := [name for name in named or table.columns if name and name.lower() in EMPTY]:
-        raise InvalidData(
-            f"{table.name}: label {empty[0]!r} is read as a missing cell; expected another word, in the name of the "
-            f"column and in column {outcome!r}"
-        )
-    if lacking := [label for label in labels if label not in (named or table.columns)]:
-        raise InvalidData(
-            f"{table.name}: label {lacking[0]!r} in column {outcome!r} has no column of probabilities; expected a "
-            f"column with the name of each label, of: {_listed(named or table.columns, 12)}"
-        )
-    for name in columns:
-        table.check_column(name)
-    if len(columns) == 1 or outcome in columns:
-        raise InvalidData(
-            f"{table.name}: classes {_listed(columns, 6)}; expected two or more columns of probabilities, named by "
-            "--forecast"
-        )
-    return columns
-
-
-def _listed(names: Sequence[str], most: int) -> str:
-    return ", ".join(map(repr, names[:most])) + (", …" if len(names) > most else "")
-
-
-def known_names(free: Sequence[str], names: set[str]) -> list[str]:
-    """The columns with such names."""
-    return [name for name in free if plain(name) in names]
-
-
-def _unclear(
-    table: Rows, what: str, found: Sequence[str], option: str, holds: str, names: Sequence[str] = ()
-) -> InvalidData:
-    """The error where columns do not tell what they are; those of `names` cannot be asked for."""
-    if found:
-        reason = f"columns {', '.join(map(repr, found))} might be"
-    else:
-        # Of a file that grows the names are all that is known.
-        looked = any(table.sample(name) for name in table.columns if table.columns.count(name) == 1)
-        reason = "no column is named so" + (f" or {holds}" if looked else "")
-        doubled = sorted({name for name in table.columns if name and table.columns.count(name) > 1})
-        reason += f" (there are several {', '.join(map(repr, doubled))})" if doubled else ""
-    return InvalidData(
-        f"{table.name}: cannot tell which column has the {what}: {reason}; expected {option} COLUMN, of: "
-        f"{_listed([name for name in table.columns if name not in names], 12)}"
-        + (f" (more than {MOST_WORDS} words are no outcomes: {_listed(names, 6)})" if names else "")
-    )
-
-
-def holds_outcome(table: Rows, name: str, asked: Asked) -> bool:
-    """Whether the first cells of a column may be outcomes."""
-    words = {cell.strip() for cell in table.sample(name) if not is_word(cell, asked.drop)} - {""}
-    if asked.classes:
-        return bool(words) and words <= set(table.columns)
-    words = {word.lower() for word in words}
-    if asked.positive is not None:
-        return asked.positive.strip().lower() in words
-    return bool(words) and words <= {"0", "1", "0.0", "1.0", *WORDS}
-
-
-def _is_label(cells: Sequence[str]) -> bool:
-    """Whether cells are 0, 1 and words, and no probabilities."""
-    return all(x is None or math.isnan(x) or x in (0.0, 1.0) for x in (as_number(cell)[0] for cell in cells))
-
-
-def _is_unit(cells: Sequence[str], most: float) -> bool:
-    found: list[Any] = [as_number(cell)[0] for cell in cells]
-    numbers = [x for x in found if x is not None and not math.isnan(x)]
-    return (
-        None not in found and all(0.0 <= x <= most for x in numbers) and any(0.0 < x < most for x in numbers)
-    )

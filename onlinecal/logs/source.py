@@ -6,13 +6,15 @@ from dataclasses import replace
 from threadpoolctl import threadpool_limits
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.core.files import File, scanned
+from onlinecal.core.files import File, Table, scanned
 from onlinecal.core.memory import GIB, free_memory
 from onlinecal.core.rows import Rows
 from onlinecal.core.words import number_of
+from onlinecal.logs.columns import Asked, columns_of
+from onlinecal.logs.layouts import joined
 from onlinecal.logs.measuring import Report, Settings, measure_log
 from onlinecal.logs.multiclass import logs_of_classes
-from onlinecal.logs.reading import Asked, columns_of, questions_in, read_log
+from onlinecal.logs.reading import questions_in, read_log
 
 #: memory of a file while its rows are measured, in multiples of its size; of Parquet with 10^7 different forecasts 26
 ROOM, PARQUET = 20.0, 40.0
@@ -43,7 +45,8 @@ def report_of(
             f"{len(outcomes)} --outcome ({', '.join(outcomes)}) beside {len(asked.forecasts)} --forecast; expected one "
             "of all, or one for each --forecast, and no --classes"
         )
-    whole = [f"--{name}" for name in ("time", "weight", "cluster", "classes") if getattr(asked, name)]
+    alone = ("time", "weight", "cluster", "classes", "fractional", "resolutions")
+    whole = [f"--{name}" for name in alone if getattr(asked, name)]
     whole += ["--id"] * (asked.key is not None)
     whole += ["several --outcome"] if pairs else []
     with scanned(source, delimiter=asked.delimiter, encoding=asked.encoding) as file:
@@ -57,11 +60,13 @@ def report_of(
         if in_parts or large:
             head = file.rows(HEAD)
             asked, said = columns_of(head, asked)
+            panel = asked.key or asked.cluster  # of a layout
+            asked = replace(asked, key=None, cluster=None)
             said.append(
                 "the file is read in parts: copies of rows and dependence between neighbouring ones are not looked "
                 "for, and there are no bounds for rows without an outcome"
             )
-            if asked.questions and (panel := questions_in(head, asked)):
+            if asked.questions and (panel := panel or questions_in(head, asked)):
                 said.append(
                     f"questions in {panel!r} come back with one outcome, and their rows are taken as independent; "
                     f"--id {panel} takes each as a cluster"
@@ -74,6 +79,8 @@ def report_of(
             )
         else:
             table, said = file.rows(), []
+            if asked.resolutions is not None:
+                table = joined(table, Table(asked.resolutions), asked.key)
     logs = [read_log(table, replace(asked, forecasts=(p,), outcome=y)) for p, y in pairs] or [
         read_log(table, asked)
     ]
@@ -100,7 +107,8 @@ def report_of(
 
 def _different(file: File, asked: Asked) -> Rows:
     """The different rows of a file, as long as there is memory for them."""
-    columns, free = [*asked.forecasts, str(asked.outcome), *asked.by], free_memory()
+    columns = [*asked.forecasts, str(asked.outcome), *asked.by, *(name for name, _ in asked.only)]
+    free = free_memory()
     if bytes_needed(file) > free and (needed := DIFFERENT * file.many(columns)) > free:
         raise InvalidData(
             f"{file.name} has so many different rows that they need some {needed / GIB:.1f} GiB of memory, and "

@@ -10,19 +10,14 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.arrays import Floats
+from onlinecal.core.dates import as_time
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import check_delimiter, csv_rows, headline
-from onlinecal.core.rows import NO_TIME, Rows, as_time
+from onlinecal.core.rows import NO_TIME, Rows
 from onlinecal.core.words import number_of
+from onlinecal.logs.columns import Asked, columns_of
 from onlinecal.logs.questions import several_outcomes
-from onlinecal.logs.reading import (
-    Asked,
-    columns_of,
-    never_positive,
-    probabilities,
-    questions_in,
-    unit_caution,
-)
+from onlinecal.logs.reading import never_positive, outcomes_of, probabilities, questions_in, unit_caution
 from onlinecal.monitoring.monitor import Monitor
 
 #: lines that are read at once; bytes without the end of a line that are waited for
@@ -32,7 +27,7 @@ _TAIL = 100
 #: the settings by which lines are read, and the options that name them
 _OPTIONS = {
     "forecast": "--forecast", "outcome": "--outcome", "key": "--id", "time": "--time", "positive": "--positive",
-    "percent": "--percent", "delimiter": "--delimiter", "skip_missing": "--skip-missing",
+    "percent": "--percent", "delimiter": "--delimiter", "skip_missing": "--skip-missing", "above": "--above",
 }  # fmt: skip
 
 
@@ -69,8 +64,12 @@ class Feed:
             for option, now in _kept(asked).items():
                 if now not in (None, False, before[option]):
                     raise _differs(_OPTIONS[option], before[option], now)
-            negative = asked.negative or self._note.get("negative", ())
-            self._asked = replace(asked, forecasts=(before.pop("forecast"),), negative=negative, **before)
+            note, forecasts = self._note, (before.pop("forecast"),)
+            self._asked = replace(
+                asked, forecasts=forecasts, negative=asked.negative or note.get("negative", ()),
+                drop=(*asked.drop, *note.get("drop", ())), only=tuple(map(tuple, note.get("only", ()))),
+                layout=note.get("layout", ""), **before,
+            )  # fmt: skip
 
     @property
     def piped(self) -> bool:
@@ -149,7 +148,7 @@ class Feed:
             return None
         if word is not None and bad is None and "asked" not in self._note:
             try:
-                outcomes, others, _ = rows.outcomes(str(named.outcome), word, named.negative, named.drop)
+                outcomes, others, _ = outcomes_of(rows, named)
             except InvalidData:  # it is named when its line is taken
                 outcomes, others = np.ones(1), []
             if not (outcomes == 1.0).any() and (others or not last):
@@ -161,8 +160,10 @@ class Feed:
                 return None
         if named.key is None and named.questions and "asked" not in self._note:
             named = replace(named, key=self._questions_in(lines[above + 1 :], columns, named))
-        self._asked = named
-        self._note.update(header=columns, asked=_kept(named))
+        note, self._asked = self._note, named
+        note.update(header=columns, asked=_kept(named), drop=named.drop, only=named.only, layout=named.layout)
+        if named.negative:
+            note["negative"] = named.negative
         for text in said:
             self._say(text)
         return above + 1
@@ -198,7 +199,7 @@ class Feed:
                 self._taken(lines)
                 return
             p = probabilities(rows, asked.forecasts[0], asked.percent)
-            y, zeros, dropped = rows.outcomes(str(asked.outcome), asked.positive, asked.negative, asked.drop)
+            y, zeros, dropped = outcomes_of(rows, asked)
             if zeros and not asked.negative:
                 # The first other word is 0; it is found in halves.
                 if len(zeros) > 1:

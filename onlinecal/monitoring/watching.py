@@ -13,7 +13,7 @@ from typing import Any
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.files import kind_of, opened, unpacking
 from onlinecal.core.words import number_of
-from onlinecal.logs.reading import Asked
+from onlinecal.logs.columns import Asked
 from onlinecal.monitoring.alarms import Alarm
 from onlinecal.monitoring.feed import Feed
 from onlinecal.monitoring.monitor import Monitor

@@ -13,9 +13,12 @@ import numpy as np
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import Table, local
+from onlinecal.core.rows import Rows
 from onlinecal.core.words import number_of
 from onlinecal.core.writing import check_ending, check_new, whole
-from onlinecal.logs.reading import Asked, columns_of, probabilities, read_log
+from onlinecal.logs.columns import Asked, columns_of
+from onlinecal.logs.layouts import joined
+from onlinecal.logs.reading import probabilities, read_log
 from onlinecal.naming import said_table
 from onlinecal.recalibration.maps import fit_recalibration, load_recalibration
 from onlinecal.recalibration.methods import METHODS, Refitted, method
@@ -88,13 +91,15 @@ def apply_file(
     return len(rows), tuple(said)
 
 
-def _opened(source: str, output: Path, column: str, asked: Asked, overwrite: bool) -> Table:
+def _opened(source: str, output: Path, column: str, asked: Asked, overwrite: bool) -> Rows:
     """The file that is read, after all checks of what will be written."""
     check_ending(output, ".csv", ".parquet")
     if source != "-" and os.path.realpath(output) == os.path.realpath(local(source)):
         raise InvalidParameter(f"{output} is the file that is read; expected another name")
     check_new(output, overwrite)
-    table = Table(source, delimiter=asked.delimiter, encoding=asked.encoding)
+    table: Rows = Table(source, delimiter=asked.delimiter, encoding=asked.encoding)
+    if asked.resolutions is not None:
+        table = joined(table, Table(asked.resolutions), asked.key)
     if column in table.columns:
         raise InvalidParameter(f"{table.name} has a column {column!r} already; expected another --column")
     if output.suffix == ".parquet" and len(set(table.columns)) < len(table.columns):
@@ -110,7 +115,7 @@ TIMES = ("time", "timestamp", "datetime", "date", "day", "year", "t")
 DATE = re.compile(r"\s*\d{4}[-/.]\d")
 
 
-def _order_of_dates(table: Table) -> list[str]:
+def _order_of_dates(table: Rows) -> list[str]:
     """Refuses rows with falling dates, if no column is the time; remarks on dates that go up and down."""
     found = dict[bool, str]()
     for name in (name for name in table.columns if table.columns.count(name) == 1):
@@ -137,7 +142,7 @@ def _order_of_dates(table: Table) -> list[str]:
     ]
 
 
-def _write(table: Table, column: str, places: Any, made: Floats, output: Path, overwrite: bool) -> None:
+def _write(table: Rows, column: str, places: Any, made: Floats, output: Path, overwrite: bool) -> None:
     """All columns and the new one, empty in other rows; of a CSV file, the texts as they stand there."""
     import polars as pl
 

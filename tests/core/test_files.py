@@ -139,7 +139,7 @@ def test_records(tmp_path, name):
         found.numbers("p", percent=True)
     with pytest.raises(InvalidData, match="is not a JSON"):
         table(tmp_path, "p,y\n0.5,1\n", name.removesuffix(".gz"))
-    for text in ("[[0.5, 1], [0.25, 0]]", "[0.5, 0.25]", "[]", '{"data": [{"p": 0.5, "y": 1}]}'):
+    for text in ("[[0.5, 1], [0.25, 0]]", "[0.5, 0.25]", "[]", '{"a": [{"p": 0.5}], "b": [{"p": 1}]}'):
         with pytest.raises(InvalidData, match="records with names, as in "):
             table(tmp_path, text, name.removesuffix(".gz"))
 
