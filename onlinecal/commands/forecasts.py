@@ -149,7 +149,7 @@ def watch(
     Exit 1 if there was an alarm, 130 if stopped by Ctrl-C.
     """
     from onlinecal.core.errors import InvalidData
-    from onlinecal.logs.columns import Asked
+    from onlinecal.logs.columns import READING, Asked, options_of
     from onlinecal.monitoring.alarms import summary
     from onlinecal.monitoring.watching import watch
     from onlinecal.report.terminal import print_json
@@ -188,9 +188,9 @@ def watch(
     if monitor.alarms and not as_json:
         sure = f"a false alarm has a probability of at most {monitor.alpha:g}"
         print(f"Not calibrated ({sure}): {monitor.alarms[-1].witness.verdict}.")
-        given = {"--forecast": forecast, "--outcome": outcome, "--positive": positive, "--time": time}
+        given = {"--forecast": forecast, "--outcome": outcome, "--time": time}
         if source is not None:
-            more = ["--percent"] * percent + [f"-o {new_name(str(file))}"]
+            more = [*options_of(asked, READING), f"-o {new_name(str(file))}"]
             print(f"Next: {command('recalibrate', str(file), given, *more)}")
     if stopped:
         raise typer.Exit(130)

@@ -1,7 +1,8 @@
 """Which columns of a file hold forecasts and outcomes: as asked for, or by their names and cells."""
 
 import math
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,6 +56,33 @@ class Asked:
     settled: tuple[str, str] | None = None  # a word for an expected outcome, and the column that holds it
 
 
+#: options of the commands for settings beside columns, and those that `measure` alone has
+READING = {
+    "--positive": "positive", "--negative": "negative", "--drop": "drop", "--above": "above", "--percent": "percent",
+    "--skip-missing": "skip_missing", "--sort": "sort", "--resolutions": "resolutions", "--delimiter": "delimiter",
+    "--encoding": "encoding",
+}  # fmt: skip
+MEASURING = {
+    "--by": "by",
+    "--weight": "weight",
+    "--cluster": "cluster",
+    "--id": "key",
+    "--fractional": "fractional",
+}
+
+
+def options_of(asked: Asked, names: Mapping[str, str]) -> list[str]:
+    """The options by which a file was read, as words of a command."""
+    words = list[str]()
+    for option, name in names.items():
+        value = getattr(asked, name)
+        for each in [*value] if isinstance(value, list | tuple) else [value]:
+            if each is not None and each is not False:
+                text = f"{each:.15g}" if isinstance(each, float) else str(each)
+                words += [option] if each is True else [option, shlex.quote(text)]
+    return words + ["--id", "none"] * ("--id" in names and not asked.questions)
+
+
 def with_layout(table: Rows, asked: Asked, outcomes: bool) -> tuple[Asked, list[str]]:
     """The same with the columns and words of a platform's layout, where nothing else is asked for; and a remark."""
     layout = None if asked.layout or asked.classes else layout_of(table)
@@ -72,7 +100,7 @@ def with_layout(table: Rows, asked: Asked, outcomes: bool) -> tuple[Asked, list[
             f"{table.name} is a {layout.name} without outcomes{seems}; expected --resolutions FILE with "
             f"{layout.beside}, or --outcome COLUMN"
         )
-    said = [f"read as a {layout.name}: forecasts {', '.join(map(repr, forecasts))}, outcomes {outcome!r}"]
+    said = [f"read as a {layout.name}"]
     # A row without an outcome is a question that is open.
     found = replace(asked, forecasts=forecasts, outcome=outcome, layout=layout.name, skip_missing=True)
     if asked.key is None and asked.cluster is None and asked.questions and not asked.open:

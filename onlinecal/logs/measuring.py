@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from onlinecal.logs.cautions import (
     unresolved_caution,
 )
 from onlinecal.logs.clusters import Clustered, blocks_in_time
+from onlinecal.logs.columns import Asked
 from onlinecal.logs.evaluation import DECIDING, evaluate
 from onlinecal.logs.inference import (
     Difference,
@@ -120,6 +121,8 @@ class Report:
     settings: Settings
     cluster: str = ""  # the column by which rows are clusters, "" for none
     classes: bool = False  # whether each column is of another event
+    asked: Asked = field(default_factory=Asked)  # how the file was read
+    pairs: tuple[tuple[str, str], ...] = ()  # columns of forecasts and of their outcomes, where these differ
 
 
 class Some(NamedTuple):
@@ -190,7 +193,7 @@ def measured(log: Log, name: str, settings: Settings) -> Measured:
         for row in evaluation.rows
     )
     samples = rows = None
-    if w is not None:
+    if w is not None and not log.halves:
         samples, rows = Resample(gamma, (p, y, w)).samples, int(np.count_nonzero(w))
     blocked = log.clusters is not clusters and resample.clusters
     depends = drift is not None and not blocked and depend(drift)

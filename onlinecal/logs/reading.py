@@ -160,7 +160,10 @@ def _rows_of(table: Rows, asked: Asked) -> Log:
         total=total,
         dropped=int((dropped if many is None else many[dropped]).sum()),
         zeros=tuple(zeros),
-        unresolved={name: values[complete & ~keep] for name, values in number.items()},
+        # On a platform there are always open questions.
+        unresolved=None
+        if asked.layout
+        else {name: values[complete & ~keep] for name, values in number.items()},
     )
 
 
@@ -183,7 +186,7 @@ def _remarks(log: Log, asked: Asked) -> list[str]:
     if log.dropped:
         words = [f"{' or '.join(map(repr, asked.drop))} in {asked.outcome!r}"] if asked.drop else []
         words += [f"not {word!r} in {name!r}" for name, word in asked.only]
-        said.append(f"{log.dropped} of {log.total} rows have {', or '.join(words)}, and are left out")
+        said.append(f"{log.dropped} of {log.total} rows are left out: {', or '.join(words)}")
     if lacks := log.total - log.dropped - log.rows:
         lacking = "no forecast" if asked.open else "no forecast or outcome"
         said.append(f"{lacks} of {log.total} rows have {lacking} and are left out")

@@ -39,6 +39,7 @@ def report_of(
 
     Several `outcomes` belong to the forecasts asked for, in their order.
     """
+    given = asked
     pairs = list(zip(asked.forecasts, outcomes, strict=False)) if len(set(outcomes)) > 1 else []
     if len(outcomes) > 1 and (len(outcomes) != len(asked.forecasts) or asked.classes):
         raise InvalidParameter(
@@ -102,6 +103,8 @@ def report_of(
         said=list(dict.fromkeys(said)),
         cautions=list(cautions),
         classes=asked.classes or bool(pairs),
+        asked=given,
+        pairs=tuple(pairs),
     )
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import os
 import re
 from dataclasses import replace
@@ -157,7 +158,11 @@ def _write(table: Rows, column: str, places: Any, made: Floats, output: Path, ov
         header, between = io.StringIO(), table.delimiter or ","
         csv.writer(header, delimiter=between, lineterminator="\n").writerow([*table.columns, column])
         data.write(header.getvalue().encode())
-        frame = table.frame.with_columns(pl.Series("new", texts, dtype=pl.String))
+        nested = [cells for cells in table.frame if cells.dtype.is_nested()]
+        frame = table.frame.with_columns(
+            *(pl.Series(one.name, [json.dumps(cell) for cell in one.to_list()]) for one in nested),
+            pl.Series("new", texts, dtype=pl.String),
+        )
         frame.write_csv(data, include_header=False, separator=between)
     with whole(output, overwrite) as path:
         path.write_bytes(data.getbuffer())

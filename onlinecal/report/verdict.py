@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from onlinecal.core.words import number_of
+from onlinecal.logs.columns import MEASURING, READING, options_of
 from onlinecal.logs.measuring import Measured, Report
 from onlinecal.logs.resampling import FEW
 
@@ -60,13 +61,21 @@ def verdict(report: Report, column: Measured) -> Verdict:
             f"Not calibrated (p = {p:.3g}): predictions of {where} ({100.0 * worst.share:.3g} % of all) are too "
             f"{'high' if worst.acts_too_often else 'low'} by {abs(worst.bias):.3g}."
         )
+        v = column.gamma.predictions
+        ends = {worst.highest: "never acting"} if worst.acts_too_often else {worst.lowest: "always acting"}
+        better = ends.get(v[-1] if worst.acts_too_often else v[0], worst.better)
         cost = (
-            f"{pays[:1].upper()}{pays[1:]} ({column.by_chance:.3g} by chance), {worst.better} would be better; "
+            f"{pays[:1].upper()}{pays[1:]} ({column.by_chance:.3g} by chance), {better} would be better; "
             f"{_gain(column)}."
         )
         mend = "recalibrate the forecasts of this class with oc.recalibrate(p, y)"
         if not report.classes:
-            mend = _command("recalibrate", report, column, f"-o {new_name(report.source)}")
+            # An outcome that is taken as known at once would tell later forecasts of its own question.
+            panel = report.cluster not in ("", report.time) and not report.asked.cluster
+            times = ["--time COLUMN"] * (not report.time) + ["--resolved COLUMN"]
+            mend = _command("recalibrate", report, column, *times * panel, f"-o {new_name(report.source)}")
+            if panel:
+                mend = f"name the times of forecasts and of outcomes: {mend}"
         return Verdict("refuted", f"{first} {cost}", f"Next: {mend}")
     by_chance = f"calibrated forecasts would lose {column.by_chance:.3g} by chance (p = {p:.3g})"
     if by_measure:
@@ -116,9 +125,13 @@ def command(name: str, file: str, options: Mapping[str, str | None], *more: str)
     return " ".join(["onlinecal", name, shlex.quote(file), *said, *more])
 
 
-def _command(name: str, report: Report, column: Measured, more: str) -> str:
+def _command(name: str, report: Report, column: Measured, *more: str) -> str:
     """The same for this column of this file."""
     options = {"--forecast": column.name, "--outcome": report.outcome, "--time": report.time}
-    if report.classes:
+    given = options_of(report.asked, READING | (MEASURING if name == "measure" else {}))
+    if report.asked.classes:
         options = {"--classes --outcome": report.outcome, "--time": report.time}
-    return command(name, report.source, options, more)
+    elif report.pairs:
+        options = {"--time": report.time}
+        given += [f"-f {shlex.quote(p)} -y {shlex.quote(y)}" for p, y in report.pairs]
+    return command(name, report.source, options, *given, *more)

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from onlinecal.core.errors import OnlinecalError
@@ -11,6 +12,7 @@ from onlinecal.logs.source import report_of
 from onlinecal.monitoring.monitor import Monitor
 from onlinecal.monitoring.watching import watch
 from onlinecal.recalibration.files import recalibrate_file
+from tests.command_line import onlinecal
 
 MARKETS = [
     {"id": "a", "probability": 0.25, "outcomeType": "BINARY", "isResolved": True, "resolution": "NO",
@@ -87,10 +89,10 @@ def brier(files, name, beside=None, **asked):
     ("name", "beside", "asked", "losses", "cluster", "said"),
     [
         ("markets.json", None, {}, [0.25, 0.5], "",
-         ["read as a Manifold export of markets", "4 of 7 rows have 'CANCEL' or 'MKT' in 'resolution', or not 'BINARY'",
-          "1 of 7 rows have no forecast or outcome"]),
+         ["read as a Manifold export of markets", "1 of 7 rows have no forecast or outcome",
+          "4 of 7 rows are left out: 'CANCEL' or 'MKT' in 'resolution', or not 'BINARY' in 'outcomeType'"]),
         ("markets.json", None, {"positive": "NO", "negative": ("yes",)}, [0.75, 0.5], "", ["outcome 1 is 'NO'"]),
-        ("markets.json", None, {"negative": ("NO", "MKT")}, [0.25, 0.5, 0.75], "", ["3 of 7 rows have 'CANCEL' in"]),
+        ("markets.json", None, {"negative": ("NO", "MKT")}, [0.25, 0.5, 0.75], "", ["3 of 7 rows are left out: 'CANCEL'"]),
         ("bets.jsonl", "markets.json", {}, [0.5, 0.25, 0.25], "contractId", ["2 questions in 'contractId'"]),
         ("bets.jsonl", "markets.json", {"forecasts": ("probBefore",), "questions": False}, [0.5, 0.5, 0.5], "", []),
         ("forecast_data.csv", "question_data.csv", {}, [0.25, 0.5, 0.25], "Question ID",
@@ -161,3 +163,38 @@ def test_recalibrate_and_watch_read_them_too(files):
     monitor = Monitor.load(state)
     watch(monitor, path, Asked(), state=state)
     assert monitor.events == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "more"),
+    [
+        ("p,y\n50%,yes\n25%,no\n75%,void\n", "--positive yes --drop void --percent", ""),
+        ("p,y\n.5,3\n.25,12\n.25,\n", "-y y --above 10 --skip-missing", ""),
+        ("p,y,w,g\n.5,1,1,a\n.25,0,1,b\n", "--weight w --by g --id none", "--by g --weight w --id none"),
+        ("a,u,b,v\n.5,1,.5,0\n.25,0,.25,0\n", "-f a -y u -f b -y v", "-f a -y u -f b -y v"),
+    ],
+)  # fmt: skip
+def test_the_next_command_reads_the_file_in_the_same_way(tmp_path, text, given, more):
+    """It is run as it is printed."""
+    (tmp_path / "a file.csv").write_text(text)
+    said = onlinecal(f"measure 'a file.csv' {given} -m brier --draws 0", cwd=tmp_path).stdout
+    following = " ".join(said[said.rindex("Next: onlinecal ") + len("Next: onlinecal ") :].split())
+    assert following.startswith("measure 'a file.csv'")
+    assert (more or given.removeprefix("-y y ")) in following
+    assert "Next:" in onlinecal(f"{following} -m brier", cwd=tmp_path).stdout
+
+
+def test_the_next_command_after_a_refuted_panel_asks_for_times(tmp_path):
+    """Else later forecasts of a question would be told its outcome."""
+    rng = np.random.default_rng(5)
+    question = np.repeat(np.arange(100), 8)
+    y = (rng.random(100) < 0.5)[question]
+    rows = "".join(
+        f"{q},{p:.3f},{o:d}\n" for q, p, o in zip(question, rng.uniform(0, 0.2, 800), y, strict=True)
+    )
+    (tmp_path / "f.csv").write_text("question,p,y\n" + rows)
+    said = " ".join(onlinecal("measure f.csv -m brier", cwd=tmp_path).stdout.split())
+    assert "Not calibrated" in said
+    assert "always acting would be better" in said
+    assert "Next: name the times of forecasts and of outcomes: onlinecal recalibrate f.csv" in said
+    assert "--time COLUMN --resolved COLUMN -o f_better.csv" in said
