@@ -81,7 +81,7 @@ def layout_of(table: Rows) -> Layout | None:
 
 
 def joined(table: Rows, other: Rows, key: str | None) -> Rows:
-    """The rows of a file with the columns of another beside them, by those of its layout or by `key` in both."""
+    """The rows of a file beside those of another, by the columns of its layout or by `key` in both."""
     import polars as pl
 
     mine, theirs, layout = named(table), named(other), layout_of(table)
