@@ -216,7 +216,9 @@ class File:
         lists = [name for name, kind in whole.schema.items() if _is_records(kind)]
         if whole.height == 1 and len(lists) == 1:
             whole = whole.select(lists).explode(lists).unnest(lists)
-        return _flat(whole.lazy())
+        # One record of records alone is a table column by column.
+        columns = whole.height == 1 and all(isinstance(kind, pl.Struct) for kind in whole.dtypes)
+        return whole.lazy() if columns else _flat(whole.lazy())
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:

@@ -181,7 +181,9 @@ class Rows:
             expected = EXPECTED
             if positive is None:
                 expected = "expected 0 or 1, --positive WORD with the word that is 1, or --drop WORD to leave out rows"
-            hint = "; `onlinecal measure --classes` measures each label against the rest" * (len(there) > 2)
+            hint = "; `onlinecal measure --classes` measures each label against the rest" * (
+                2 < len(there) <= MOST_WORDS
+            )
             if all(_between(word) for word, value in zip(words, known, strict=True) if value is None):
                 hint = "; `onlinecal measure --fractional` takes numbers between 0 and 1 as expected outcomes"
             elif all(as_number(word)[0] is not None for word in there):
@@ -215,10 +217,13 @@ class Rows:
         of = {name: i for i, name in enumerate(names)}
         return np.array([of[text] for text in texts], dtype=np.int64)[place], names
 
+    def nested(self, column: str) -> bool:
+        """Whether its cells are lists or records."""
+        return self._cells(column).dtype.is_nested()
+
     def repeats(self, column: str) -> bool:
         """Whether cells of a column of single values repeat."""
-        cells = self._cells(column)
-        return not cells.dtype.is_nested() and cells.n_unique() < self.rows
+        return not self.nested(column) and self._cells(column).n_unique() < self.rows
 
     def check_order(self, column: str, values: Floats, rows: Ints, expected: str) -> None:
         """Refuses rows with descending values."""

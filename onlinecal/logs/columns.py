@@ -163,7 +163,10 @@ def columns_of(
     if asked.fractional and asked.weight is not None:
         raise InvalidParameter(f"--fractional beside --weight {asked.weight}; expected one or the other")
     # Doubled names cannot be told apart, so that none of them is guessed.
-    free = [name for name in table.columns if name not in wanted and table.columns.count(name) == 1 and name]
+    single = [
+        name for name in table.columns if name and table.columns.count(name) == 1 and not table.nested(name)
+    ]
+    free = [name for name in single if name not in wanted]
     said, outcome, forecasts = read_as, asked.outcome, list(asked.forecasts)
     if outcome is None and outcomes:
         either = (

@@ -139,7 +139,8 @@ def test_records(tmp_path, name):
         found.numbers("p", percent=True)
     with pytest.raises(InvalidData, match="is not a JSON"):
         table(tmp_path, "p,y\n0.5,1\n", name.removesuffix(".gz"))
-    for text in ("[[0.5, 1], [0.25, 0]]", "[0.5, 0.25]", "[]", '{"a": [{"p": 0.5}], "b": [{"p": 1}]}'):
+    several, columns = '{"a": [{"p": 0.5}], "b": [{"p": 1}]}', '{"p": {"0": 0.5}, "y": {"0": 1}}'
+    for text in ["[[0.5, 1], [0.25, 0]]", "[0.5, 0.25]", "[]", several, *[columns] * (name == "f.json")]:
         with pytest.raises(InvalidData, match="records with names, as in "):
             table(tmp_path, text, name.removesuffix(".gz"))
 

@@ -137,6 +137,21 @@ def test_any_two_files_are_joined_by_a_column_that_both_have(tmp_path):
         brier(tmp_path, "p.csv", "y.csv")
 
 
+def test_records_in_a_record_and_fields_of_records_within_them(tmp_path):
+    rows = [
+        {"question": {"title": "a", "outcome": 1}, "forecast": {"p": 0.25}, "votes": [{"forecast": 0.5}]},
+        {"question": {"title": "b", "outcome": 0}, "forecast": {"p": 0.5}, "votes": []},
+    ]
+    (tmp_path / "f.json").write_text(json.dumps({"count": 2, "data": rows}))
+    (tmp_path / "f.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    for name in ("f.json", "f.jsonl"):
+        score, report = brier(tmp_path, name)
+        assert (score, report.outcome) == ([pytest.approx((0.75**2 + 0.5**2) / 2)], "question.outcome")
+        assert report.columns[0].name == "forecast.p"
+        recalibrate_file(str(tmp_path / name), tmp_path / f"{name}.csv", "calibeating", measures=["brier"])
+    assert '"[{""forecast"": 0.5}]"' in (tmp_path / "f.json.csv").read_text()
+
+
 def test_columns_alike_are_no_layout(tmp_path):
     """With another column of outcomes, or where all is named."""
     text = "id,source,forecast,resolution_date,outcome\n1,a,.5,2025-01-01,1\n2,a,.25,2025-01-01,0\n"
