@@ -1,8 +1,9 @@
 """How often the intervals of `evaluate` hold the population's value.
 
 `python -m tests.coverage_intervals 300 200,1000` prints it for 300 simulations of n = 200 and of n = 1000. Each design
-is a population Γ of which n samples are drawn again and again. With `300 dependent` they are in clusters or in order
-of time, and the mean width is printed too. With `400 few` there are few rows, and each end is counted by itself.
+is a population Γ of which n samples are drawn again and again. With `300 dependent` or `300 times` they are in clusters
+or in order of time, and the mean width is printed too. With `400 few` there are few rows, and each end is counted by
+itself.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import numpy as np
 from scipy.special import expit, logit, ndtr
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.logs.clusters import blocks_in_time
-from onlinecal.logs.evaluation import evaluate
+from onlinecal.logs.clusters import Blocks, Clustered, blocks_in_time
+from onlinecal.logs.evaluation import evaluate, evaluated
+from onlinecal.logs.resampling import Resample
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import ends
 
@@ -118,16 +120,26 @@ DEPENDENT = {
 }
 
 
-def dependent(design: str, simulations: int, names=("ece", "smooth_ce", "cutoff_ce", "cdl", "brier")):
+#: times of which few may tell too little, and then have no interval
+TIMES = {
+    f"AR({rho}), n = {n}": times(n, rho)
+    for rho in (0.0, 0.5, 0.8, 0.9)
+    for n in (50, 100, 200, 500, 1000, 2000)
+}
+
+
+def dependent(population, draw, simulations: int, names):
     """For each measure: how many intervals hold its value, how many there were, and their mean width."""
-    population, draw = DEPENDENT[design]
     truth = {name: MEASURES[name].function(population) for name in names}
     found = {name: [] for name in names}
     for i in range(simulations):
         level, uniform, weights, of = draw(np.random.default_rng([17, i]))
         p, y = population.predictions[level], (uniform < population.means[level]) * 1.0
-        of = blocks_in_time(y - p)[0] if isinstance(of, str) else of
-        for row in evaluate(p, y, weights=weights, clusters=of, measures=names, bootstrap=199, seed=i).rows:
+        units = blocks_in_time(y - p) if isinstance(of, str) else Blocks(of)
+        gamma = JointDistribution.from_samples(p, y, weights=weights)
+        samples = (p, y, np.ones(len(p)) if weights is None else weights)
+        resample = Resample(gamma, samples) if units.labels is None else Clustered(gamma, samples, *units)
+        for row in evaluated(gamma, resample, names, 199, 0, 0.95, "bootstrap", i).rows:
             if row.interval is not None:
                 low, high = row.interval
                 found[row.name].append(
@@ -224,9 +236,10 @@ def coverage(
 
 def main() -> None:
     simulations = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    if sys.argv[2:] == ["dependent"]:
-        for design in DEPENDENT:
-            cells = dependent(design, simulations).items()
+    if sys.argv[2:] in (["dependent"], ["times"]):
+        scores = ("smooth_ce", "cutoff_ce", "brier", *["ece", "cdl"] * (sys.argv[2] == "dependent"))
+        for design, drawn in (TIMES if sys.argv[2] == "times" else DEPENDENT).items():
+            cells = dependent(*drawn, simulations, scores).items()
             said = [
                 f"{name} {100 * held / made:.1f} % of {made}, {wide:.3f}"
                 for name, (held, made, wide) in cells

@@ -30,13 +30,14 @@ def cautions(
     rows: int | None = None,
     clusters: float | None = None,
     blocks: int = 0,
+    too_few: str = "",
 ) -> list[str]:
     """Warnings about a column of forecasts, in sentences; `rows` of weights tell as much as `samples` of equal ones."""
     said = []
     n = gamma.weight if samples is None else samples
     many = gamma.weight if rows is None else rows
-    if clusters is not None and clusters < FEW:
-        said.append(f"rows tell as much as {clusters:.3g} equal clusters: too few for intervals and p-values")
+    if too_few:
+        said.append(f"there are no intervals and no p-values: {too_few}")
     if samples is not None and (samples < 0.9 * many or samples < min(SMALL, many - 0.5)):
         said.append(f"weights differ: the rows tell as much as {n:,.0f} rows of equal weight")
     if round(n) < SMALL:
@@ -74,11 +75,11 @@ def cautions(
             f"the bias changes over time (p = {drift.p_value:.2g}): one table for all rows is an average over "
             "different times"
         )
-    if blocks:
+    if blocks and not too_few:
         said.append(
             f"errors near each other in time are alike: {number_of(blocks, 'block')} of rows are taken as independent"
         )
-    elif drift is not None and depend(drift):
+    elif not blocks and drift is not None and depend(drift):
         unit = "rows" if clusters is None else "clusters"
         said.append(
             f"errors of {unit} near each other, or equally far apart, are alike (p = {drift.correlation_p:.2g}): "

@@ -11,9 +11,14 @@ from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.logs.resampling import ADDED, AT_ONCE, FEW, Draw, Resample
+from onlinecal.measures.base import Ends
 
 #: lags that are small after the last one of a length of blocks
 _LAGS = 5
+#: clusters that intervals and p-values need; and where outcomes are in this share of them, extremes are those seen
+FEWEST, SPREAD = 15, 0.9
+#: independent times that blocks in time need, by sums of correlations at many lags
+TELLING = 50
 #: √T times the correlation of neighbouring times is above this in 2.5 % of cases, if times are independent
 DEPENDENT = 1.96
 
@@ -27,33 +32,40 @@ class Clustered(Resample):
     """
 
     def __init__(
-        self, gamma: JointDistribution, samples: tuple[Floats, Floats, Floats], labels: Ints
+        self,
+        gamma: JointDistribution,
+        samples: tuple[Floats, Floats, Floats],
+        labels: Ints,
+        wider: float = 1.0,
+        too_few: str = "",
     ) -> None:
         super().__init__(gamma, samples)
+        self.wider = wider
         self.of = np.unique(labels[samples[2] > 0.0], return_inverse=True)[1].astype(np.int64)
         self.of_cluster: Floats = np.bincount(self.of, self._weights).astype(np.float64)
         self.clusters = len(self.of_cluster)
         self.power = float((self.of_cluster**2).sum())
-        if self.samples < FEW - 1e-9:
+        self.too_few = too_few and f"none: {too_few}"
+        if not too_few and self.samples < FEWEST - 1e-9:
             weigh = f"{self.clusters} clusters weigh as much as {self.samples:.3g} equal ones"
-            self.too_few = f"none: {weigh}; expected at least {FEW}"
+            self.too_few = f"none: {weigh}; expected at least {FEWEST}"
 
     @property
     def error(self) -> float:
         """Standard error of the mean residual of calibrated forecasts."""
         residuals = self._weights * (self.ones - self.v[self.level])
-        return float(np.linalg.norm(np.bincount(self.of, residuals)) / self.gamma.weight)
+        return float(np.linalg.norm(np.bincount(self.of, residuals)) * self.wider**0.5 / self.gamma.weight)
 
     @property
     def samples(self) -> float:
         """How many clusters of equal weights vary as much."""
-        return float(self.gamma.weight**2 / self.power)
+        return float(self.gamma.weight**2 / (self.wider * self.power))
 
     def samples_in(self, cells: Ints) -> tuple[Floats, Floats]:
         """The same for each cell of levels, and the share of the weight that it holds."""
         table = self._table(cells[self.level], int(cells.max()) + 1, self._weights)
         mass = np.bincount(cells, self.gamma.counts)
-        squares = _squares(table)
+        squares = self.wider * _squares(table)
         held = mass > 0.0
         return mass[held] ** 2 / squares[held], mass[held] / self.gamma.weight
 
@@ -72,18 +84,27 @@ class Clustered(Resample):
                 each[part].toarray() if kernel is None else kernel[part] @ each for each in (mass, ones)
             )
             m = means[part]
-            square, power = total.sum(axis=1) ** 2, ((there - m[:, None] * total) ** 2).sum(axis=1)
+            square, power = (
+                total.sum(axis=1) ** 2 / self.wider,
+                ((there - m[:, None] * total) ** 2).sum(axis=1),
+            )
             least = square / (total**2).sum(axis=1)
             variance = m * (1.0 - m) * square
             seen = np.divide(variance, power, out=least.copy(), where=power > 1e-12 * variance)
             found[part] = np.where(least < FEW, least, np.maximum(seen, least))
         return np.minimum(found, super().samples_near(kernel, place, means))
 
-    def mean_cells(self, zeros: Floats, ones: Floats) -> tuple[Floats, Floats, Floats]:
-        """Mean loss, mass and its square of each cluster."""
+    def mean_cells(self, zeros: Floats, ones: Floats, most: float) -> tuple[Floats, Floats, Floats, Ends]:
+        """Mean loss, mass and its square of each cluster; one more has the extremes of losses, or those seen."""
         loss = self._weights * np.where(self.ones, ones[self.level], zeros[self.level])
         mass = self.of_cluster
-        return np.bincount(self.of, loss) / mass, mass, mass**2
+        means = np.bincount(self.of, loss) / mass
+        of_ones = np.bincount(self.of, self._weights * self.ones)
+        # Worse clusters may be rare where an outcome is: in few clusters, or mostly in some.
+        rarer = min(_effective(of_ones), _effective(mass - of_ones))
+        seen = rarer >= min(FEW, SPREAD * _effective(mass))
+        within = (float(means.min()), float(means.max())) if seen else (0.0, most)
+        return means, mass, self.wider * mass**2, within
 
     def bootstrap(self, generator: np.random.Generator) -> JointDistribution:
         """As many clusters, drawn with replacement."""
@@ -107,7 +128,7 @@ class Clustered(Resample):
             return 1.0
         of, w, p = self.of, self._weights, self.v[self.level]
         residuals = w * (self.ones - p)
-        beyond = np.bincount(of, residuals) ** 2 - np.bincount(of, residuals**2)
+        beyond = self.wider * np.bincount(of, residuals) ** 2 - np.bincount(of, residuals**2)
         seen = float(beyond.sum() + np.linalg.norm(beyond))
         # Rows i ≠ j with one number have the covariance min(p_i, p_j) − p_i p_j.
         order = np.lexsort((p, of))
@@ -123,9 +144,13 @@ class Clustered(Resample):
 
     def _normal(self, gamma: JointDistribution, place: Ints) -> Draw:
         cells = place[self.level] + gamma.levels * self.ones
-        change = self._table(cells, 2 * gamma.levels, self._weights / self.gamma.weight).T.tocsr()
+        share = self.wider**0.5 * self._weights / self.gamma.weight
+        change = self._table(cells, 2 * gamma.levels, share).T.tocsr()
         mass = np.concatenate((gamma.mass * (1.0 - gamma.means), gamma.mass * gamma.means))
-        added = np.sqrt(ADDED * self.power / self.clusters * np.tile(gamma.mass, 2)) / self.gamma.weight
+        added = (
+            np.sqrt(ADDED * self.wider * self.power / self.clusters * np.tile(gamma.mass, 2))
+            / self.gamma.weight
+        )
 
         def draw(rows: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
             both = (change @ generator.standard_normal((self.clusters, rows))).T
@@ -134,6 +159,9 @@ class Clustered(Resample):
             return both[:, : gamma.levels], both[:, gamma.levels :]
 
         return draw
+
+    def _power(self) -> Floats:
+        return self.wider * self._weights * self.of_cluster[self.of]
 
     @property
     def _weights(self) -> Floats:
@@ -145,6 +173,11 @@ class Clustered(Resample):
         from scipy.sparse import coo_array
 
         return coo_array((values, (self.of, columns)), (self.clusters, many)).tocsr()
+
+
+def _effective(mass: Floats) -> float:
+    """How many clusters of equal mass vary as much."""
+    return float(mass.sum() ** 2 / max((mass**2).sum(), np.finfo(np.float64).tiny))
 
 
 def _squares(table: Any) -> Floats:
@@ -159,16 +192,23 @@ class Lags(NamedTuple):
     wider: float  # the variance of long sums, in multiples of that of independent totals
     length: int  # of blocks
     lacking: float  # by which share of it the variance of sums of blocks is expected to be too small
+    long: float  # as `wider`, by √T and by 2√T lags, the larger of both, at least 1
 
 
 def lags_of(totals: Floats) -> Lags:
     """The dependence of totals on those before."""
     centred, times = totals - totals.mean(), len(totals)
-    most = min(math.ceil(times**0.5) + _LAGS, times - 1)
+    root = math.ceil(times**0.5)
+    most = min(root + _LAGS, times - 1)
     spectrum = np.abs(np.fft.rfft(centred, 2 * times)) ** 2
-    moments = np.fft.irfft(spectrum, 2 * times)[: most + 1]
+    every = np.fft.irfft(spectrum, 2 * times)
+    moments = every[: most + 1]
     if most < 1 or not moments[0] > 1e-24 * times:
-        return Lags(0.0, 1.0, 1, 0.0)
+        return Lags(0.0, 1.0, 1, 0.0, 1.0)
+    long = 1.0
+    for last in (root, min(2 * root, times - 1)):
+        falling = 1.0 - np.arange(1, last + 1) / (last + 1)
+        long = max(long, 1.0 + 2.0 * float(falling @ every[1 : last + 1]) / float(moments[0]))
     large = np.flatnonzero(np.abs(moments[1:]) >= 2.0 * (math.log10(times) / times) ** 0.5 * moments[0]) + 1
     gaps = np.diff(large, prepend=0, append=most + _LAGS + 1) > _LAGS
     last = max(int(np.append(0, large)[np.argmax(gaps)]), 1)
@@ -180,19 +220,35 @@ def lags_of(totals: Floats) -> Lags:
         beyond = 2.0 * float(k @ weighted) / power
         length = min(abs(beyond), times) ** (2.0 / 3.0) * times ** (1.0 / 3.0)
     length = math.ceil(min(max(length, 1.0), 3.0 * times**0.5))
-    return Lags(float(moments[1] / moments[0]), float(power / moments[0]), length, max(beyond, 0.0) / length)
+    lacking = max(beyond, 0.0) / length
+    return Lags(float(moments[1] / moments[0]), float(power / moments[0]), length, lacking, long)
 
 
-def blocks_in_time(residuals: Floats, clusters: Ints | None = None) -> tuple[Ints | None, float]:
-    """Blocks of rows in order of time where neighbours are correlated, else the clusters given (docs/intervals.md).
+class Blocks(NamedTuple):
+    """What is taken as independent of rows in order of time."""
 
-    Also by which share of it the variance of their sums is expected to be too small.
-    """
+    labels: Ints | None  # None where each row is
+    wider: float = 1.0  # what variances of sums of blocks are multiplied by
+    too_few: str = ""  # why nothing follows from them
+
+
+def blocks_in_time(residuals: Floats, clusters: Ints | None = None) -> Blocks:
+    """Blocks of rows in order of time where neighbours are correlated, else the clusters given (docs/intervals.md)."""
     totals = residuals if clusters is None else np.bincount(clusters, residuals).astype(np.float64)
-    lags = lags_of(totals)
-    if lags.correlation * len(totals) ** 0.5 <= DEPENDENT:
-        return clusters, 0.0
-    return (np.arange(len(totals)) if clusters is None else clusters) // lags.length, lags.lacking
+    lags, n = lags_of(totals), len(totals)
+    if lags.correlation * n**0.5 <= DEPENDENT:
+        return Blocks(clusters)
+    centred, place = totals - totals.mean(), np.arange(n) // lags.length
+    seen = float((np.bincount(place, centred) ** 2).sum() / (centred**2).sum())
+    few = ""
+    if n < TELLING * lags.long:
+        few = (
+            f"errors near each other in time are alike, and {n} times tell as much as {n / lags.long:.3g} independent "
+            f"ones; expected at least {TELLING}"
+        )
+    return Blocks(
+        place if clusters is None else place[clusters], max(1.0 + lags.lacking, lags.long / seen), few
+    )
 
 
 def labels_of(clusters: ArrayLike, rows: int) -> Ints:

@@ -108,27 +108,12 @@ def evaluate(
     """
     draws = integer("evaluate", "bootstrap", bootstrap, 0, MOST)
     times = integer("evaluate", "reference", reference, 0, MOST)
-    seed = integer("evaluate", "seed", seed, 0)
-    level = number("evaluate", "level", level, 0.0, 1.0)
     sure = choice("evaluate", "method", method, ("bootstrap", "finite-sample")) == "finite-sample"
     if draws and sure:
         raise InvalidParameter(
             f"evaluate: bootstrap = {bootstrap!r} with method = 'finite-sample', which draws nothing; expected one or "
             "the other"
         )
-    asked = list[Measurement]()
-    specs = EVERYTHING if measures is None else with_all(listed(measures))
-    for column, function, record, options in each_measure(
-        partial(named_measure, known=ChainMap(OF_LOGS, *KNOWN.maps)), specs
-    ):
-        if needs_of(record.function) is not None:
-            raise InvalidParameter(
-                f"evaluate: {column.name!r} is a measure of rounds, their order, times and context, which a list of "
-                "forecasts does not tell; expected measures of a JointDistribution"
-            )
-        if column.name in [one.name for one in asked]:
-            raise InvalidParameter(f"evaluate: {column.name!r} is asked for twice; expected each once")
-        asked.append(Measurement(column.name, function, record, options, (math.nan, math.nan)))
     samples, given = None, dict[str, Any]()
     if isinstance(p, JointDistribution):
         if words or y is not None or weights is not None or clusters is not None:
@@ -151,6 +136,40 @@ def evaluate(
         raise InvalidParameter(
             "evaluate: method = 'finite-sample' with clusters; expected samples without, or method = 'bootstrap'"
         )
+    resample: Resample | None = None
+    if labels is not None and samples is not None:
+        resample = Clustered(gamma, samples, labels)
+    elif draws or times or sure or samples:
+        resample = Resample(gamma, samples)
+    return evaluated(gamma, resample, measures, draws, times, level, method, seed)
+
+
+def evaluated(
+    gamma: JointDistribution,
+    resample: Resample | None,
+    measures: Iterable[Any] | None,
+    draws: int,
+    times: int,
+    level: float,
+    method: Method,
+    seed: int,
+) -> Evaluation:
+    """The table of measures, with intervals and p-values by this way to draw samples again."""
+    seed = integer("evaluate", "seed", seed, 0)
+    level = number("evaluate", "level", level, 0.0, 1.0)
+    sure = method == "finite-sample"
+    asked = list[Measurement]()
+    specs = EVERYTHING if measures is None else with_all(listed(measures))
+    known = ChainMap(OF_LOGS, *KNOWN.maps)
+    for column, function, record, options in each_measure(partial(named_measure, known=known), specs):
+        if needs_of(record.function) is not None:
+            raise InvalidParameter(
+                f"evaluate: {column.name!r} is a measure of rounds, their order, times and context, which a list of "
+                "forecasts does not tell; expected measures of a JointDistribution"
+            )
+        if column.name in [one.name for one in asked]:
+            raise InvalidParameter(f"evaluate: {column.name!r} is asked for twice; expected each once")
+        asked.append(Measurement(column.name, function, record, options, (math.nan, math.nan)))
     order, alone = [one.name for one in asked], [one for one in asked if isinstance(one.record, OfLogs)]
     asked = [one for one in asked if not isinstance(one.record, OfLogs)]
     values = list[Value]()
@@ -161,11 +180,6 @@ def evaluate(
             progress.advance(1)
     asked = [replace(one, ends=ends(value)) for one, value in zip(asked, values, strict=True)]
     made: list[Interval] | None = None
-    resample: Resample | None = None
-    if labels is not None and samples is not None:
-        resample = Clustered(gamma, samples, labels)
-    elif draws or times or sure or samples:
-        resample = Resample(gamma, samples)
     if resample is not None and (draws or times or sure):
         times = 0 if resample.too_few else times
         if draws or sure:
@@ -205,4 +219,5 @@ def evaluate(
         for_ = "for the population value"
         legend = f"intervals: {100.0 * level:.4g} % each, {for_} ({made_by}){own}"
     grouped = (against.gamma.levels, against.moved) if times and against.grouped else None
-    return Evaluation(gamma, tuple(rows), legend, grouped, None if samples is None else resample)
+    weighted = resample if resample is not None and resample.weights is not None else None
+    return Evaluation(gamma, tuple(rows), legend, grouped, weighted)

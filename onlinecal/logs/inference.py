@@ -11,7 +11,7 @@ import scipy  # its parts are loaded when they are first used
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.joint import JointDistribution
-from onlinecal.logs.clusters import Clustered, blocks_in_time, labels_of, lags_of
+from onlinecal.logs.clusters import Blocks, Clustered, blocks_in_time, labels_of, lags_of
 from onlinecal.logs.resampling import FEW, MOST_LEVELS, Resample, grouped
 from onlinecal.measures import cutoff_ce
 from onlinecal.measures.cutoff import cutoff_norm, range_exceeds
@@ -253,13 +253,13 @@ def score_differences(
             difference = first - second
             mean = float((many * share) @ difference)
             centred, weight = share * (difference - mean), share
-            units, lacking = blocks_in_time(centred, clusters) if in_time else (clusters, 0.0)
+            units, wider, _ = blocks_in_time(centred, clusters) if in_time else Blocks(clusters)
             if units is not None:
                 centred, weight = np.bincount(units, centred), np.bincount(units, share)
             samples, power = 1.0 / float((many * weight) @ weight), float((many * centred) @ centred)
             if samples < 1.0 + 1e-9:
                 continue
-            error = math.sqrt((1.0 + lacking) * power * samples / (samples - 1.0))
+            error = math.sqrt(wider * power * samples / (samples - 1.0))
             skewness = skewness_of(float((many * centred**3).sum()), power)
             p_value = paired_p(mean, error, skewness, samples, float((many * share) @ y))
             blocks = 0 if units is clusters else len(centred)

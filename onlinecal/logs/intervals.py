@@ -79,8 +79,9 @@ def mean_interval(
 ) -> Ends:
     """Quantiles of the mean loss with weights drawn from Dirichlet's law; each end fails in half of the cases left.
 
-    One more sample has the least loss for the lower end, and the largest for the upper one. Of two losses these are the
-    quantiles of Clopper and Pearson, and as n grows those of the normal law.
+    One more sample has the least loss for the lower end, and the largest for the upper one. It weighs Σ w²/Σ w, the
+    mean weight that a unit of weight is part of. Of two losses these are the quantiles of Clopper and Pearson, and as n
+    grows those of the normal law.
     """
     order = np.argsort(loss)
     mass, squares, loss = (part[order] for part in (mass, squares, loss))
@@ -88,12 +89,13 @@ def mean_interval(
     loss = np.add.reduceat(mass * loss, starts)
     mass, squares = np.add.reduceat(mass, starts), np.add.reduceat(squares, starts)
     loss, scale, shape = loss / mass, squares / mass, mass**2 / squares
+    one = squares.sum() / mass.sum()
     generator = np.random.default_rng([seed, 4])
     rows, low, high = max(AT_ONCE // len(loss), 1), [], []
     for start in range(0, times, rows):
         size = min(rows, times - start)
         weights = generator.standard_gamma(shape, (size, len(loss))) * scale
-        more = generator.standard_exponential(size) * scale.max()
+        more = generator.standard_exponential(size) * one
         total, every = weights @ loss, weights.sum(axis=1) + more
         low.append((total + more * within[0]) / every)
         high.append((total + more * within[1]) / every)
@@ -250,18 +252,17 @@ def intervals(
             found[i] = Interval(None, reason)
         elif bootstrap and isinstance(sampling, Sampling) and sampling.losses is not None:
             zeros, ones, most = sampling.losses(resample.gamma)
-            cells = resample.mean_cells(zeros, ones)
-            low, high = mean_interval(*cells, (0.0, most), times, level, seed)
+            low, high = mean_interval(*resample.mean_cells(zeros, ones, most), times, level, seed)
             both = min(low, one.ends[0]), min(max(high, one.ends[1]), record.largest)
             found[i] = Interval(both, sampling.source)
         elif bootstrap:
             few, opened[i] = few_samples(one, resample)
-            kind = kind_of(record.name, one.options)
-            if kind is None and few:
+            known_kind = kind_of(record.name, one.options, resample.gamma)
+            if known_kind is None and few:
                 found[i] = Interval(None, few)
-            elif kind is not None and (few or kind.often):
+            elif known_kind is not None and (few or known_kind[0].often):
                 # Draws of clusters know how far rows of one are alike, and may be nearer.
-                kinds[i] = kind, one.options, bool(few) or (kind.alone and not resample.clusters)
+                kinds[i] = *known_kind, bool(few) or (known_kind[0].alone and not resample.clusters)
     left = [i for i in range(len(asked)) if i not in found]
     radii: Sequence[list[Floats] | None]
     proved: dict[int, Ends] = {}

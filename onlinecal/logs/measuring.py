@@ -22,9 +22,9 @@ from onlinecal.logs.cautions import (
     tiny_groups,
     unresolved_caution,
 )
-from onlinecal.logs.clusters import Clustered, blocks_in_time
+from onlinecal.logs.clusters import Blocks, Clustered, blocks_in_time
 from onlinecal.logs.columns import Asked
-from onlinecal.logs.evaluation import DECIDING, evaluate
+from onlinecal.logs.evaluation import DECIDING, evaluated
 from onlinecal.logs.inference import (
     Difference,
     Drift,
@@ -166,21 +166,27 @@ def measured(log: Log, name: str, settings: Settings) -> Measured:
     integer("measure", "draws", settings.draws, 0, 100_000)
     p, y, w, clusters = log.forecasts[name], log.outcomes, log.weights, log.clusters
     gamma = _gamma(p, y, w, log.counts)
-    blocks, drift = dict[str, Some](), None
+    stretches, drift, units = dict[str, Some](), None, Blocks(clusters)
     if log.times is not None:
         if log.cluster in ("", log.time):
             # Errors near each other may be alike: blocks of times are clusters then.
-            residuals = (y - p) * (1.0 if w is None else w)
-            log = replace(log, clusters=blocks_in_time(residuals, clusters)[0])
-        blocks, drift = _some(log, name, _blocks(log)), drift_test(p, y, w, clusters, settings.seed)
-    given: dict[str, Any] = {"p": gamma}
-    if w is not None or log.clusters is not None:
-        given = {"p": p, "y": y, "weights": w, "clusters": log.clusters}
-    evaluation = evaluate(
-        **given, measures=settings.measures, bootstrap=settings.draws, reference=settings.draws,
-        level=settings.level, seed=settings.seed,
-    )  # fmt: skip
-    resample = evaluation.resample or Resample(gamma, None)
+            units = blocks_in_time((y - p) * (1.0 if w is None else w), clusters)
+        stretches, drift = _some(log, name, _blocks(log), units), drift_test(p, y, w, clusters, settings.seed)
+    rows_of = (p, y, np.ones(len(p)) if w is None else w)
+    if units.labels is not None:
+        resample = Clustered(gamma, rows_of, *units)
+    else:
+        resample = Resample(gamma, None if w is None else rows_of)
+    evaluation = evaluated(
+        gamma,
+        resample,
+        settings.measures,
+        settings.draws,
+        settings.draws,
+        settings.level,
+        "bootstrap",
+        settings.seed,
+    )
     by_chance, share = _by_chance(resample, settings)
 
     def told(p_value: float | None) -> bool:
@@ -195,11 +201,12 @@ def measured(log: Log, name: str, settings: Settings) -> Measured:
     samples = rows = None
     if w is not None and not log.halves:
         samples, rows = Resample(gamma, (p, y, w)).samples, int(np.count_nonzero(w))
-    blocked = log.clusters is not clusters and resample.clusters
+    blocked = resample.clusters if units.labels is not clusters else 0
     depends = drift is not None and not blocked and depend(drift)
     said = cautions(
-        gamma, drift, samples, rows, clusters=resample.samples if resample.clusters else None, blocks=blocked
-    )
+        gamma, drift, samples, rows, clusters=resample.samples if resample.clusters else None, blocks=blocked,
+        too_few=resample.too_few.removeprefix("none: "),
+    )  # fmt: skip
     if log.times is None and clusters is None and log.counts is None:
         test = drift_test(p, y, w)
         said, depends = said + order_caution(test), depend(test, in_order=True)
@@ -207,7 +214,7 @@ def measured(log: Log, name: str, settings: Settings) -> Measured:
         name, gamma, evaluation, decomposition(gamma), decomposition(gamma, "log"),
         line_of(gamma, resample, settings.level), auc_of(gamma, resample, settings.level), worst_threshold(gamma),
         by_chance, share, told(share), " ".join(str(worst_decision_task(gamma)).split()) if cdl else "",
-        said, _parts(_some(log, name, log.groups or {}), settings), _parts(blocks, settings), drift, depends,
+        said, _parts(_some(log, name, log.groups or {}, units), settings), _parts(stretches, settings), drift, depends,
     )  # fmt: skip
 
 
@@ -250,7 +257,7 @@ def _parts(groups: Mapping[str, Some], settings: Settings) -> list[Part]:
     return [part if part.p_value is None else replace(part, adjusted=next(adjusted)) for part in found]
 
 
-def _some(log: Log, name: str, groups: Mapping[str, Any]) -> dict[str, Some]:
+def _some(log: Log, name: str, groups: Mapping[str, Any], units: Blocks) -> dict[str, Some]:
     found = dict[str, Some]()
     for label, rows in groups.items():
         p, y = log.forecasts[name][rows], log.outcomes[rows]
@@ -259,8 +266,8 @@ def _some(log: Log, name: str, groups: Mapping[str, Any]) -> dict[str, Some]:
         if not w.any():
             continue
         gamma, squares, resample = _gamma(p, y, w, counts), None, None
-        if log.clusters is not None:
-            resample = Clustered(gamma, (p, y, w), log.clusters[rows])
+        if units.labels is not None:
+            resample = Clustered(gamma, (p, y, w), units.labels[rows], units.wider, units.too_few)
         elif log.weights is not None:
             level = np.searchsorted(gamma.predictions, p[w > 0.0])
             squares = np.bincount(level, w[w > 0.0] ** 2, gamma.levels).astype(np.float64)

@@ -14,7 +14,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.progress import Progress
 from onlinecal.logs.witnessed import BLOCKS, Block
-from onlinecal.measures.base import Bracket, Change, ends
+from onlinecal.measures.base import Bracket, Change, Ends, ends
 from onlinecal.study.panel import measured
 
 Function = Callable[[JointDistribution], Any]
@@ -120,29 +120,29 @@ class Resample:
     too_few = ""
     #: how many clusters there are; 0 where each sample is independent
     clusters = 0
+    #: what variances of totals of clusters are multiplied by, as of blocks in time
+    wider = 1.0
     #: the cluster of each sample, where there are clusters
     of: Ints = np.zeros(0, np.int64)
 
     @property
     def powers(self) -> Floats:
         """Sums (2, k) that bound variances: of squared weights, or of weights times those of their clusters."""
-        if not self.clusters:
+        if self.weights is None:
             return np.stack(self.squares)
         power = self._power()
         return np.stack((self._sums(power * ~self.ones), self._sums(power * self.ones)))
 
     def _power(self) -> Floats:
         assert self.weights is not None
-        if not self.clusters:
-            return self.weights**2
-        return self.weights * np.bincount(self.of, self.weights)[self.of]
+        return self.weights**2
 
-    def mean_cells(self, zeros: Floats, ones: Floats) -> tuple[Floats, Floats, Floats]:
-        """The loss, mass and sum of squared weights of each cell that holds samples."""
+    def mean_cells(self, zeros: Floats, ones: Floats, most: float) -> tuple[Floats, Floats, Floats, Ends]:
+        """The loss, mass and sum of squared weights of each cell that holds samples; the ends of one more loss."""
         mass = np.concatenate((self.gamma.counts - self.gamma.positives, self.gamma.positives))
         squares = np.concatenate(self.squares)
         held = (mass > 0.0) & (squares > 0.0)
-        return np.concatenate((zeros, ones))[held], mass[held], squares[held]
+        return np.concatenate((zeros, ones))[held], mass[held], squares[held], (0.0, most)
 
     @property
     def samples(self) -> float:
@@ -193,7 +193,7 @@ class Resample:
                 yield Block(drawn.astype(np.float64), drawn.astype(np.float64))
             return
         levels, w, table = len(self.v), self.weights, None
-        of, power = (self.of, self._power()) if self.clusters else (np.arange(len(w)), self._power())
+        of, power = self.of if self.clusters else np.arange(len(w)), self._power()
         block, cell = generator.integers(0, BLOCKS, of.max() + 1)[of], self.level + levels * self.ones
         for b in range(BLOCKS):
             here = block == b
@@ -206,7 +206,7 @@ class Resample:
 
                 shape = self.clusters, 2 * levels
                 table = coo_array((w[here], (of[here], cell[here])), shape).tocsr()
-            yield Block(mass, squares, table)
+            yield Block(mass, squares, table, self.wider)
 
     def changes(self, kind: str, times: int, generator: np.random.Generator) -> Iterator[Change]:
         """Changes of the masses of levels and outcomes by new samples, some at a time."""

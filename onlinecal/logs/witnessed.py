@@ -26,7 +26,7 @@ from onlinecal.core.arrays import Floats, Ints, cells
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.tasks import DecisionTask, Task, as_task
 from onlinecal.measures._kinks import at_half
-from onlinecal.measures.binned import binned_ece, ece
+from onlinecal.measures.binned import bins_of_levels, ece
 from onlinecal.measures.decision import cdl, cfdl, v_cdl, worst_decision_task, worst_kink
 from onlinecal.measures.smooth_ce import smooth_ce_witness
 from onlinecal.measures.soft_binned import points, scdl_binned, worst_grid_threshold
@@ -53,6 +53,7 @@ class Block(NamedTuple):
     mass: Floats
     squares: Floats
     clusters: Any = None
+    wider: float = 1.0  # what squares of totals of clusters are multiplied by
 
     def __add__(self, other: "Block") -> "Block":  # type: ignore[override]
         return Block(self.mass + other.mass, self.squares + other.squares)
@@ -65,7 +66,7 @@ class Block(NamedTuple):
         mass = np.asarray(self.clusters.sum(axis=1)).ravel()
         held = mass > 0.0
         mass, total = mass[held], (self.clusters @ gains.ravel())[held]
-        return total / mass, mass, mass**2
+        return total / mass, mass, self.wider * mass**2
 
 
 class Past(NamedTuple):
@@ -191,9 +192,8 @@ def _of_levels(past: Past) -> Found:
     return np.sign(past.q - past.v) * (np.array([[0.0], [1.0]]) - past.v), math.inf
 
 
-def _of_bins(past: Past, *, bins: int = 10, **_: Any) -> Found:
-    """Weights of 1 or −1 by the sign of the sum of residuals in a bin."""
-    number = np.unique(np.minimum(cells(past.v, bins), bins - 1), return_inverse=True)[1]
+def _of_bins(past: Past, *, number: Ints) -> Found:
+    """Weights of 1 or −1 by the sign of the sum of residuals in a bin; `number` is that of each level."""
     held = np.searchsorted(past.v, past.gamma.predictions)
     sign = np.sign(np.bincount(number[held], past.gamma.residuals, number.max() + 1))
     return sign[number] * (np.array([[0.0], [1.0]]) - past.v), math.inf
@@ -237,10 +237,9 @@ def _above_levels(gamma: JointDistribution, squares: Floats, fails: float) -> fl
     return ece(gamma) + _times(fails) * _of_signs(gamma, squares)
 
 
-def _above_bins(
-    gamma: JointDistribution, squares: Floats, fails: float, *, bins: int = 10, **_: Any
-) -> float:
-    return binned_ece(gamma, bins=bins) + _times(fails) * _of_signs(gamma, squares)
+def _above_bins(gamma: JointDistribution, squares: Floats, fails: float, *, number: Ints) -> float:
+    value = float(np.abs(np.bincount(number, gamma.residuals)).sum())
+    return value + _times(fails) * _of_signs(gamma, squares)
 
 
 def _covered(first: Ints, last: Ints, part: Floats, size: int) -> Floats:
@@ -366,11 +365,19 @@ KINDS_OF: Mapping[str, Kind] = {
 }
 
 
-def kind_of(name: str, options: Mapping[str, Any]) -> Kind | None:
-    """How ends of a measure with these options are found; None without witnesses."""
-    # The bins of quantiles are those of one sample.
-    other = options.get("order", 1.0) != 1.0 or options.get("strategy", "width") != "width"
-    return None if other else KINDS_OF.get(name)
+def kind_of(
+    name: str, options: Mapping[str, Any], gamma: JointDistribution
+) -> tuple[Kind, Mapping[str, Any]] | None:
+    """How ends of a measure with these options are found, and options for it; None without witnesses."""
+    kind = KINDS_OF.get(name)
+    if kind is None or options.get("order", 1.0) != 1.0:
+        return None
+    if (
+        name == "binned_ece"
+    ):  # whose bins, also of quantiles, are those of all samples: no outcome has made them
+        number = bins_of_levels(gamma, options.get("bins", 10), options.get("strategy", "width"))[0]
+        return kind, {"number": np.unique(number, return_inverse=True)[1]}
+    return kind, options
 
 
 #: `limit(losses, mass, squares, within, level=…)`: the ends of an interval of their mean; both fail alike

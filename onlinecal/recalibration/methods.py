@@ -32,7 +32,8 @@ from onlinecal.recalibration.maps import FITS, RecalibrationMap
 class Refitted(Forecaster):
     """A batch method of recalibration, fitted again to all known outcomes whenever they have grown by a factor.
 
-    Until there are two outcomes of different kinds it says the base forecast itself.
+    Until there are two outcomes of different kinds it says the base forecast itself. Where that gives all outcomes a
+    probability below 5 %, it is fitted to them as well: targets and imagined outcomes keep it from 0 and 1.
 
     Guarantee: None proved.
 
@@ -59,7 +60,7 @@ class Refitted(Forecaster):
     needs_horizon: ClassVar[bool | None] = False
     safe_under_delay: ClassVar[bool | None] = True
     memory: ClassVar[str | None] = "O(T)"
-    version: ClassVar[int] = 5  # "platt" never says exactly 0 or 1
+    version: ClassVar[int] = 6  # outcomes of one kind that the base forecast makes unlikely are fitted
 
     allowed = allow(of=word(*FITS), growth=number(1.0001, 2.0))
 
@@ -90,10 +91,13 @@ class _Refitted:
         known = len(self.base)
         if known >= self.next:
             self.next = max(known + 1, math.ceil(known * self.spec.growth))
-            if min(self.outcomes) != max(self.outcomes):
-                self.map = FITS[self.spec.of](np.array(self.base), np.array(self.outcomes), np.ones(known))
+            p, y = np.array(self.base), np.array(self.outcomes)
+            if y.min() != y.max() or np.abs(1.0 - y - p).prod() < UNLIKELY:
+                self.map = FITS[self.spec.of](p, y, np.ones(known))
 
 
+#: outcomes of one kind alone refute base forecasts that give them less
+UNLIKELY = 0.05
 #: the default method; `docs/forecasts.md` states its proved bounds
 DEFAULT = "aggregated"
 #: the ridge of both scalings: with that of the source, 1, a few rows move slope and shift anywhere

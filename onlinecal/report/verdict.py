@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from onlinecal.core.words import number_of
+from onlinecal.logs.clusters import FEWEST
 from onlinecal.logs.columns import MEASURING, READING, options_of
 from onlinecal.logs.measuring import Measured, Report
 from onlinecal.logs.resampling import FEW
@@ -32,8 +33,11 @@ def verdict(report: Report, column: Measured) -> Verdict:
         pays = "no threshold to act on loses anything"
     if p is None:
         if report.settings.draws:
-            first = "Too few clusters to judge calibration."
-            more = f"Next: at least {FEW} clusters of about equal weight."
+            # Why is a caution.
+            first = "Too few rows are independent to judge calibration."
+            more = f"Next: at least {FEWEST} clusters of about equal weight."
+            if report.time and report.cluster in ("", report.time):
+                more = "Next: more times; where rows have something else in common, name it (--cluster)."
             return Verdict("too few", f"{first} On these rows {pays}.", more)
         first = "Without draws it is not tested whether the forecasts are calibrated."
         again = f"Next: {_command('measure', report, column, '--draws 200')}"

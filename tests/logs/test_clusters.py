@@ -54,11 +54,11 @@ def test_intervals_hold_the_truth_with_five_rows_an_event(same, off, seed):
 
 
 def test_few_clusters_have_no_interval_no_p_value_and_no_band(seed):
-    p, y, labels = events(np.random.default_rng([seed, 92]), 29)
+    p, y, labels = events(np.random.default_rng([seed, 92]), 14)
     found = evaluate(p, y, clusters=labels, measures=("smooth_ce", "brier"), bootstrap=99, reference=9)
     for row in found.rows:
         assert (row.interval, row.p_value) == (None, None)
-        assert "29 clusters weigh as much as 29 equal ones; expected at least 30" in row.interval_by
+        assert "14 clusters weigh as much as 14 equal ones; expected at least 15" in row.interval_by
     resample = found.resample
     assert np.isnan(recalibration(resample.gamma, resample=resample).lower).all()
     low, high = smoothed(resample.gamma, resample=resample).band(0.95)
@@ -182,7 +182,10 @@ def test_rows_that_depend_on_earlier_ones_are_in_blocks_of_time(seed):
 
 
 def length_by_definition(x):
-    """Politis & White 2004, the constant of Lahiri 1999 for blocks side by side, lag by lag; and what these lack."""
+    """Politis & White 2004, the constant of Lahiri 1999 for blocks side by side, lag by lag; and what these lack.
+
+    Also the variance of long sums by √n and by 2√n lags with weights that fall to 0 (Bartlett 1950).
+    """
     n, x = len(x), x - x.mean()
     r = [float(x[k:] @ x[: n - k]) / n for k in range(n)]
     small = [abs(one) < 2.0 * np.sqrt(np.log10(n) / n) * r[0] for one in r]
@@ -192,29 +195,34 @@ def length_by_definition(x):
         weight = min(1.0, 2.0 * (1.0 - abs(k) / (2 * last)))
         g, spectrum = g + weight * abs(k) * r[abs(k)], spectrum + weight * r[abs(k)]
     length = int(np.ceil((2.0 * g**2 / (2.0 * spectrum**2) * n) ** (1.0 / 3.0)))
-    return length, g / (length * spectrum)
+    root = int(np.ceil(n**0.5))
+    long = max(
+        r[0] + 2.0 * sum((1.0 - k / (m + 1)) * r[k] for k in range(1, m + 1)) for m in (root, 2 * root)
+    )
+    return length, g / (length * spectrum), n * long
 
 
 @pytest.mark.parametrize("rho", [0.5, 0.9])
 def test_blocks_are_of_the_stated_length(rho):
     """Residuals that do not depend stay single rows, or their clusters."""
     p, y = autoregressive(np.random.default_rng(8), 2000, rho)
-    length, lacking = length_by_definition(y - p)
+    length, lacking, long = length_by_definition(y - p)
     assert length > 5
-    blocks, share = blocks_in_time(y - p)
-    assert np.array_equal(blocks, np.arange(2000) // length)
-    assert share == pytest.approx(lacking)
+    found = blocks_in_time(y - p)
+    assert np.array_equal(found.labels, np.arange(2000) // length)
+    seen = np.bincount(found.labels, y - p - (y - p).mean())
+    assert found.wider == pytest.approx(max(1.0 + lacking, long / (seen @ seen)))
     alone = np.tile([1.0, -1.0], 50)
-    assert blocks_in_time(alone) == (None, 0.0)
+    assert blocks_in_time(alone) == (None, 1.0, "")
     assert np.array_equal(blocks_in_time(np.repeat(alone, 2), np.arange(200) // 2)[0], np.arange(200) // 2)
     # Paired tests add what the variance of sums of blocks lacks.
     forecasts = {"a": p + 0.02, "b": p - 0.02}
     difference = np.diff([scores(values, y)["brier"] for values in forecasts.values()], axis=0)[0]
-    blocks, share = blocks_in_time(difference)
+    blocks = blocks_in_time(difference)
     found = score_differences(forecasts, y, in_time=True)[0]
-    plain = score_differences(forecasts, y, clusters=blocks)[0]
-    assert share > 0.01
-    assert found.error == pytest.approx(plain.error * (1.0 + share) ** 0.5, rel=1e-12)
+    plain = score_differences(forecasts, y, clusters=blocks.labels)[0]
+    assert blocks.wider > 1.01
+    assert found.error == pytest.approx(plain.error * blocks.wider**0.5, rel=1e-12)
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.5, 1.0])
@@ -339,9 +347,12 @@ def test_rows_that_depend_in_their_order_are_warned_of_or_in_blocks_of_time(seed
     assert sum("alike in the order given" in said for said in plain.cautions) == 1
     timed = replace(given, times=np.arange(1000.0), time="day", time_words=str)
     (column,) = measure_log(timed, settings).columns
-    clusters = blocks_in_time(y - p)[0]
+    clusters = blocks_in_time(y - p).labels
     row = evaluate(p, y, clusters=clusters, measures=["smooth_ce"], bootstrap=99).rows[0]
-    assert column.evaluation.rows[0].interval == row.interval != plain.evaluation.rows[0].interval
+    wide = [
+        each.interval[1] - each.value for each in (column.evaluation.rows[0], row, plain.evaluation.rows[0])
+    ]
+    assert wide[0] > wide[1] > wide[2]
     said, blocks = " ".join(column.cautions), len(np.unique(clusters))
     assert f"alike: {blocks} blocks of rows are taken as independent" in said
     assert "alike in the order given" not in said

@@ -209,6 +209,10 @@ def random_block(generator, v, n):
     return Block(mass, mass)
 
 
+def levels_of(v):
+    return JointDistribution.from_sorted_levels(v, np.ones(len(v)), 0.0 * v)
+
+
 SPECS = [
     ("cdl", {}), ("v_cdl", {}), ("cfdl", {}), ("cfdl", {"task": v_shaped(0.5)}), ("cfdl", {"task": three_action()}),
     ("ece", {}), ("binned_ece", {"bins": 4}), ("scdl", {}), ("scdl_binned", {"m": 8}),
@@ -221,16 +225,16 @@ SPECS = [
 def test_no_witness_gains_more_than_the_measure(name, options, seed):
     """On any population, whatever samples it was found on. On many of its own samples it gains most of the value."""
     generator = np.random.default_rng([seed, 92])
-    kind = kind_of(name, options)
     for i in range(60):
         v = np.sort(generator.integers(0, 41, 12)) / 40 if i % 2 else np.sort(generator.random(12))
         v = np.unique(v)
         block, other = random_block(generator, v, 10_000_000), random_block(generator, v, 60)
         gamma = past_of(v, block).gamma
         value = ends(MEASURES[name].function(gamma, **options))[1]
+        kind, given = kind_of(name, options, levels_of(v))
         few = past_of(v, other)
         for past in (few, fitted(few, other), past_of(v, block)):
-            gains, most = kind.find(past, **options)
+            gains, most = kind.find(past, **given)
             mean = float((gains * block.mass).sum()) / block.mass.sum()
             assert min(mean, most) <= value + 1e-9
         if name not in ("scdl", "interval_ce", "interval_ce_bracket"):
@@ -241,7 +245,6 @@ def test_no_witness_gains_more_than_the_measure(name, options, seed):
 def test_upper_ends_allow_for_the_error_of_the_best_witness(name, options, seed):
     """Value and upper end are 1.95 standard deviations of the mean gain of the best witness apart, or more."""
     generator = np.random.default_rng([seed, 93])
-    kind = kind_of(name, options)
     for _ in range(60):
         v = np.unique(generator.random(12))
         block = random_block(generator, v, 2000)
@@ -249,10 +252,11 @@ def test_upper_ends_allow_for_the_error_of_the_best_witness(name, options, seed)
         gamma, squares = past.gamma, block.squares[:, block.mass.sum(axis=0) > 0.0]
         q = v.copy()
         q[block.mass.sum(axis=0) > 0.0] = gamma.means
-        gains, _ = kind.find(Past(gamma, gamma, v, q, 0.0), **options)
+        kind, given = kind_of(name, options, levels_of(v))
+        gains, _ = kind.find(Past(gamma, gamma, v, q, 0.0), **given)
         mean = float((gains * block.mass).sum()) / 2000
         deviation = math.sqrt(float((gains**2 * block.mass).sum()) / 2000 - mean**2) / math.sqrt(2000)
-        high = kind.above(gamma, squares, 0.025, **options)
+        high = kind.above(gamma, squares, 0.025, **kind_of(name, options, gamma)[1])
         assert high >= MEASURES[name].function(gamma, **options) + 1.95 * deviation
 
 
@@ -384,7 +388,7 @@ def test_a_weighted_level_counts_its_effective_samples(light, drawn):
 def test_where_no_interval_is_right_none_is_printed_and_the_table_says_why(seed):
     rng = np.random.default_rng([seed, 71])
     p = rng.random(1000)
-    fine = [{"name": "binned_ece", "bins": 200, "strategy": "quantile"}, {"name": "smooth_ece_at", "sigma": 0.002},
+    fine = [{"name": "binned_ce", "bins": 200, "strategy": "quantile"}, {"name": "smooth_ece_at", "sigma": 0.002},
             {"name": "random_interval_ce", "epsilon": 0.005}]  # fmt: skip
     for row in evaluate(p, rng.random(1000) < p, measures=fine, bootstrap=30).rows:
         assert row.interval is None
@@ -470,7 +474,8 @@ def test_the_upper_end_of_a_regret_is_no_wider_than_the_normal_one(name, options
     """
     v, q, n = np.array(v), np.array(q), 1e8 / len(v)
     squares = np.stack((n * (1.0 - q), n * q))
-    gamma, kind = JointDistribution.from_levels(v, np.full(len(v), samples * n), q), kind_of(name, options)
+    gamma = JointDistribution.from_levels(v, np.full(len(v), samples * n), q)
+    kind, _ = kind_of(name, options, gamma)
     gains, _ = kind.find(Past(gamma, gamma, v, q, 0.0), **options)
     error = math.sqrt(float((gains**2 * squares).sum())) / 1e8
     above = kind.above(gamma, samples**2 * squares, 0.025, **options) - MEASURES[name].function(
