@@ -412,7 +412,10 @@ def test_where_no_interval_is_right_none_is_printed_and_the_table_says_why(seed)
 # ---------------------------------------------------------------- finite samples
 
 #: measures of which no bound with explicit constants is known
-NO_BOUND = ("binned_ce", "soft_binned_ece", "log_loss", "nce", "subsampled_smooth_ce", "subsampled_step_ce")
+NO_BOUND = (
+    "binned_ce", "soft_binned_ece", "log_loss", "nce", "subsampled_smooth_ce", "subsampled_step_ce", "mce", "ace",
+    "rmsce", "brier_skill", "ici", "e50", "e90",
+)  # fmt: skip
 
 
 def test_finite_sample_intervals_are_wider_and_hold_the_truth(seed):
