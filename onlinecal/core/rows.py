@@ -218,8 +218,9 @@ class Rows:
         return np.array([of[text] for text in texts], dtype=np.int64)[place], names
 
     def nested(self, column: str) -> bool:
-        """Whether its cells are lists or records."""
-        return self._cells(column).dtype.is_nested()
+        """Whether its cells are lists or records; of a file read in parts, only columns that are read can tell."""
+        place = str(self.columns.index(column))
+        return place in self.frame.columns and self.frame.schema[place].is_nested()
 
     def repeats(self, column: str) -> bool:
         """Whether cells of a column of single values repeat."""
