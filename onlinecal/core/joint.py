@@ -116,8 +116,8 @@ class JointDistribution:
 
         Notes
         -----
-        scikit-learn's names `y_true`, `y_prob`, `sample_weight` and `pos_label` are taken for ours, here and in all
-        functions of samples; so are `n_bins`, and the `strategy` "uniform", where there are bins.
+        All functions of samples take scikit-learn's names for ours: `y_true`, `y_prob`, `sample_weight`, `pos_label`.
+        Where there are bins, so are `n_bins` and the `strategy` "uniform".
         """
         p, y, *w = samples(p, y, weights, **words)
         if weights is None:

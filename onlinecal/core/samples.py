@@ -32,7 +32,7 @@ class Words(TypedDict, total=False):
     """Labels of outcomes.
 
     `positive` is the label of the event, which counts as 1. `negative` is the label that counts as 0, or a list of
-    such; by default the only other one. Rows whose label is in `drop` are left out. Without `positive`, outcomes are 0
+    such; by default the only other one. Rows with a label in `drop` are left out. Without `positive`, outcomes are 0
     and 1, truth values, or texts of these.
     """
 
@@ -74,7 +74,7 @@ def with_ours(function: Callable[P, R]) -> Callable[P, R]:
 def plain(
     rows: Mapping[str, Any], positive: Any = None, negative: Any = (), drop: Any = ()
 ) -> dict[str, Any]:
-    """The same rows of p, y and others with outcomes 0 and 1 for labels, p as one column, and without dropped rows."""
+    """The same rows with outcomes 0 and 1 for labels, and p as one column, without those that are dropped."""
     found, y = dict(rows), _array(rows["y"])
     zeros, out = _listed(negative), _listed(drop)
     if zeros and positive is None:
@@ -152,7 +152,7 @@ def _has_words(array: NDArray[Any]) -> bool:
 
 
 def _of_event(p: Any) -> Any:
-    """Of the probabilities of two classes those of the second, as `predict_proba` has the event; all else as it is."""
+    """The second column of probabilities of two classes, in which `predict_proba` has the event; all else as it is."""
     first: Any = p[0] if isinstance(p, list | tuple) and p else None
     if getattr(p, "shape", np.shape(first) and (len(p), len(first)))[1:] != (2,):
         return p

@@ -196,7 +196,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return _second(self.estimator_, X)
 
     def _told(self, rows: int, weights: Floats | None) -> Ints:
-        """The rows that are told, each as often as it counts; what is left of a whole number goes to later rows."""
+        """The rows that are told, each as often as it counts. The rest of a weight goes to later rows."""
         if weights is None:
             return np.arange(rows)
         sums = np.cumsum(weights) + self.rest_

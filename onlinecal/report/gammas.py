@@ -38,7 +38,7 @@ class Drawn(Look, Rows, total=False):
 
 
 def apart(look: Drawn) -> tuple[Rows, Look]:
-    """What belongs to samples, and what to the picture."""
+    """The options of samples, and those of the picture."""
     rows: Any = {name: value for name, value in look.items() if name in Rows.__annotations__}
     return rows, {name: value for name, value in look.items() if name not in rows}  # type: ignore[return-value]
 

@@ -35,7 +35,7 @@ def taught(mine, p, y):
 def test_scikit_learns_own_checks(estimator, way):
     found = check_estimator(oc.RecalibratedClassifier(estimator, forecaster=way), on_skip=None, on_fail=None)
     assert len(found) > 30
-    # What needs another array library cannot be seen here. Copies of a row are told one by one, in a random order.
+    # Only what needs another array library cannot be seen here. Copies of a row are told one by one, in a random order.
     wrong = {row["check_name"]: row["exception"] for row in found if row["status"] != "passed"}
     assert set(wrong) <= {"check_array_api_input", "check_sample_weight_equivalence_on_dense_data"}
 
