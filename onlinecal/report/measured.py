@@ -40,6 +40,8 @@ OF_PARTS = (
 OF_FEW = "– for p: too few clusters, or weights with fewer than about {few} expected outcomes of a kind."
 
 
+#: how a remark begins that is a caution
+CAUTION = "caution: "
 #: errors below this are those of arithmetic
 ROUNDING = 1e-12
 #: columns of which diagrams are drawn, at most
@@ -137,8 +139,10 @@ def document_of(report: Report, *, drawn: bool = False) -> Document:
     notes = [f"Diagrams are drawn of the first {DRAWN} columns of {many}."] * (drawn and many > DRAWN)
     sections.append(Section("How to read it", [document.Part("notes", notes + remarks(report, drawn))]))
     sections.append(Section("Next" if drawn or many > 1 else "", then))
-    said = [document.Part("p", f"{text[:1].upper()}{text[1:]}.") for text in report.said]
-    return Document(heading(report), [*said, *_cautions(report.cautions)], sections)
+    warned = [text.removeprefix(CAUTION) for text in report.said if text.startswith(CAUTION)]
+    said = " ".join(f"{text[:1].upper()}{text[1:]}." for text in report.said if not text.startswith(CAUTION))
+    top = [document.Part("p", said)] * bool(said)
+    return Document(heading(report), [*top, *_cautions([*warned, *report.cautions])], sections)
 
 
 def _cautions(said: Sequence[str]) -> list[document.Part]:

@@ -353,7 +353,7 @@ def test_a_log_of_forecasts(tmp_path):
     line = "measure - --forecast chance --percent --positive yes -m smooth_ce --draws 20"
     said = onlinecal(line, cwd=tmp_path, input=text).stdout
     assert "standard input: 60 rows, forecasts 'chance', outcome 'happened'" in said
-    assert "Outcome 1 is 'yes' in 'happened', and 0 is 'no'" in said
+    assert "Outcome 1 is 'yes' in 'happened', and 0 is 'no'" in " ".join(said.split())
     first = re.findall(r"^(\w+) ", said.partition("Calibration\n")[2].partition("\n\n")[0], re.M)
     assert first[:2] == ["measure", "smooth_ce"]
 
