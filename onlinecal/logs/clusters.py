@@ -99,7 +99,7 @@ class Clustered(Resample):
         loss = self._weights * np.where(self.ones, ones[self.level], zeros[self.level])
         mass = self.of_cluster
         means = np.bincount(self.of, loss) / mass
-        of_ones = np.bincount(self.of, self._weights * self.ones)
+        of_ones: Floats = np.bincount(self.of, self._weights * self.ones).astype(np.float64)
         # Worse clusters may be rare where an outcome is: in few clusters, or mostly in some.
         rarer = min(_effective(of_ones), _effective(mass - of_ones))
         seen = rarer >= min(FEW, SPREAD * _effective(mass))

@@ -172,21 +172,14 @@ def measured(log: Log, name: str, settings: Settings) -> Measured:
             # Errors near each other may be alike: blocks of times are clusters then.
             units = blocks_in_time((y - p) * (1.0 if w is None else w), clusters)
         stretches, drift = _some(log, name, _blocks(log), units), drift_test(p, y, w, clusters, settings.seed)
-    rows_of = (p, y, np.ones(len(p)) if w is None else w)
+    each = (p, y, np.ones(len(p)) if w is None else w)
+    resample = Resample(gamma, None if w is None else each)
     if units.labels is not None:
-        resample = Clustered(gamma, rows_of, *units)
-    else:
-        resample = Resample(gamma, None if w is None else rows_of)
+        resample = Clustered(gamma, each, units.labels, units.wider, units.too_few)
     evaluation = evaluated(
-        gamma,
-        resample,
-        settings.measures,
-        settings.draws,
-        settings.draws,
-        settings.level,
-        "bootstrap",
+        gamma, resample, settings.measures, settings.draws, settings.draws, settings.level, "bootstrap",
         settings.seed,
-    )
+    )  # fmt: skip
     by_chance, share = _by_chance(resample, settings)
 
     def told(p_value: float | None) -> bool:

@@ -540,6 +540,6 @@ def test_few_rows_cost_little(way, seed):
 @pytest.mark.parametrize("of", ["isotonic", "platt", "smooth", "venn_abers"])
 def test_outcomes_of_one_kind_are_fitted_where_base_forecasts_make_them_unlikely(of):
     """Thirty times 0: forecasts of 0.3 give it 2e-5 and are moved to 1/20 or less, but not to 0; those of 0.01 stay."""
-    last = [recalibrate([p] * 30, [0] * 30, f"{of}_refitted").values[-1] for p in (0.3, 0.01)]
+    last = [recalibrate([p] * 30, [0] * 30, f"{of}_refitted").forecasts[-1] for p in (0.3, 0.01)]
     assert 0.0 < last[0] < 0.05
     assert last[1] == 0.01
