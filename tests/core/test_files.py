@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.files import Table, scanned, times
+from onlinecal.core.files import Table, located, scanned, times
 from onlinecal.core.rows import _numbers, as_number, as_time, moments
 
 
@@ -212,3 +212,15 @@ def test_files_that_are_none(tmp_path, name):
     said = {"f.csv.gz": "cannot be unpacked", "f.parquet": "is not a Parquet file", ".": "is a directory"}
     with pytest.raises(InvalidData, match=said.get(name, "no such file")):
         Table(tmp_path / name)
+
+
+@pytest.mark.parametrize("package", ["nothing_like_this", "math", "a b"])
+def test_files_of_packages(package):
+    assert located("package:json/decoder.py").read_text().startswith('"""Implementation of JSONDecoder')
+    with pytest.raises(InvalidData, match=f"the Python package '{package}' is not installed"):
+        located(f"package:{package}/x.csv")
+
+
+def test_columns_that_repeat(tmp_path):
+    found = table(tmp_path, "a,b\n1,1\n2,1\n3,2\n")
+    assert [found.repeats(name) for name in "ab"] == [False, True]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+import pickle
 from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 
+from onlinecal.core.errors import InvalidForecast
+from onlinecal.engine import game as module
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import EmpiricalMean
 from onlinecal.natures import Bernoulli
@@ -48,6 +52,54 @@ def came_to(game, run=None):
                 for rounds in (game.transcripts.of(r, stream) for r in runs)
             ]
     return found | {name: totals[list(runs)].tolist() for name, totals in game.certificates().items()}
+
+
+def again(game):
+    return pickle.loads(pickle.dumps(game))
+
+
+def refusal_of(play, *given):
+    """The error that stops a game, as copies in too few slots do; "" for none."""
+    try:
+        play(*given)
+    except InvalidForecast as error:
+        return str(error)
+    return ""
+
+
+def check_all_ways(mine, theirs, schedule, horizon=120, compiled=True):
+    """A game in Python is the same pickled halfway, by the loop, paused, in threads, and of one run alone."""
+    given = {"horizon": horizon, "seed": 9, "schedule": schedule, "cuts": (20.0, 55.5, 90.0), "keeps": ()}
+
+    def begun(runs=range(2, 4), in_python=False, **options):
+        game = Game(mine, theirs, runs=runs, **given, **options)
+        game.in_python |= in_python
+        return game
+
+    defined, third = begun(in_python=True), horizon // 3
+    if said := refusal_of(defined.advance, horizon):
+        assert refusal_of(begun().advance, horizon) == said
+        return
+    expected, alone = came_to(defined), came_to(defined, 1)
+    defined = begun(in_python=True)
+    defined.advance(third)
+    at_third, defined = came_to(defined), again(defined)
+    defined.advance(horizon)
+    assert came_to(defined) == expected
+    paused = begun()
+    assert paused.compiled is compiled
+    for until in (third, horizon // 2, horizon):
+        paused.advance(until)
+        paused = again(paused)
+        assert until != third or came_to(paused) == at_third
+    assert came_to(paused) == expected
+    with patch.object(module, "THREAD", 1):
+        threads = begun(threads=2)
+        threads.advance(horizon)
+    assert came_to(threads) == expected
+    of_one_run = begun(range(3, 4))
+    of_one_run.advance(horizon)
+    assert came_to(of_one_run, 0) == alone
 
 
 class Mean:

@@ -2,31 +2,23 @@
 
 import math
 import re
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import pytest
 
+from onlinecal import forecasters as f
+from onlinecal import natures as n
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.engine import game as module
 from onlinecal.engine import steps
-from onlinecal.engine.game import Game
 from onlinecal.engine.law import brief
 from onlinecal.engine.steps import law, state
-from onlinecal.forecasters import (
-    Constant,
-    Delayed,
-    Doubling,
-    ExpertAggregation,
-    ExpertMixture,
-    Forecaster,
-    Rounded,
-    Separate,
-)
-from onlinecal.natures import Bernoulli, Drift, Mixture, Nature, Streams, Switch, UniformTruth
+from tests.engine.games import game_of
 from tests.engine.test_steps import fair, half, nothing
+
+RUNS = range(5, 9)
 
 
 def stated(run, number):
@@ -50,8 +42,7 @@ def reveals(run, number):
 
 
 def forecaster(say=fair, learn=nothing, declares=(), **options):
-    @dataclass(frozen=True)
-    class Made(Forecaster):
+    class Made(f.Forecaster):
         needs = frozenset(declares)
         deterministic = True
 
@@ -62,8 +53,7 @@ def forecaster(say=fair, learn=nothing, declares=(), **options):
 
 
 def nature(move=half, sees=Sight.NOTHING, declares=(), **options):
-    @dataclass(frozen=True)
-    class Made(Nature):
+    class Made(n.Nature):
         sight = sees
         reveals = frozenset(declares)
 
@@ -71,10 +61,6 @@ def nature(move=half, sees=Sight.NOTHING, declares=(), **options):
             return steps.Nature(move, **{"sight": sees} | options)
 
     return Made()
-
-
-def game_of(forecaster, nature, horizon=20, runs=range(5, 9), **options):
-    return Game(forecaster, nature, horizon=horizon, runs=runs, **options)
 
 
 REFUSING = forecaster(learn=refuses_at, state=[3.0])
@@ -86,16 +72,16 @@ TRUTH = {"declares": ["truth"], "note": 1, "reveals": {0: "truth"}, "reveal": re
 @pytest.mark.parametrize(
     ("pair", "match"),
     [
-        ((REFUSING, Bernoulli()), "forecaster 'made' refused a round"),
-        ((Doubling(REFUSING), Bernoulli()), "forecaster 'doubling' refused a round"),
-        ((ExpertMixture((REFUSING,)), Bernoulli()), "forecaster 'expert_mixture' refused a round"),
-        ((Constant(), DEAF), "nature 'made' refused a round"),
-        ((Constant(), Mixture((DEAF,))), "nature 'mixture' refused a round"),
+        ((REFUSING, n.Bernoulli()), "forecaster 'made' refused a round"),
+        ((f.Doubling(REFUSING), n.Bernoulli()), "forecaster 'doubling' refused a round"),
+        ((f.ExpertMixture((REFUSING,)), n.Bernoulli()), "forecaster 'expert_mixture' refused a round"),
+        ((f.Constant(), DEAF), "nature 'made' refused a round"),
+        ((f.Constant(), n.Mixture((DEAF,))), "nature 'mixture' refused a round"),
         ((KNOWS, nature(**TRUTH)), "nature 'made' revealed nothing"),
     ],
 )  # fmt: skip
 def test_a_refusal_ends_the_game_and_names_who(pair, match):
-    game = game_of(*pair)
+    game = game_of(*pair, runs=RUNS)
     for again in (lambda: game.advance(6), lambda: game.advance(6), game.ask):
         with pytest.raises(InvalidForecast, match=match + r".* in round 3, run 5"):
             again()
@@ -107,8 +93,9 @@ WRONG = [
     (0.5, 1, 3), (0.5, 1, -7), (0.5, 2, 2),
 ]  # fmt: skip
 WHOLES = [
-    lambda x: x, Doubling, Delayed, lambda x: Rounded(x, 3), lambda x: ExpertMixture((Constant(), x)),
-    lambda x: Separate(Delayed(x)), lambda x: Rounded(x, 3, "random"), lambda x: ExpertAggregation((Constant(), x)),
+    lambda x: x, f.Doubling, f.Delayed, lambda x: f.Rounded(x, 3), lambda x: f.ExpertMixture((f.Constant(), x)),
+    lambda x: f.Separate(f.Delayed(x)), lambda x: f.Rounded(x, 3, "random"),
+    lambda x: f.ExpertAggregation((f.Constant(), x)),
 ]  # fmt: skip
 
 
@@ -122,35 +109,32 @@ def test_nonsense_of_steps_is_named_with_the_first_run_that_stops(whole, threads
     monkeypatch.setattr(module, "THREAD", 1)
     for (value, weight, size), way in product(WRONG, (lambda game: game.advance(20), by_hand)):
         made = whole(forecaster(stated, state=[value, weight, size], size=2))
-        other = Streams((Drift(), Drift())) if made.needs else Drift()
-        game, alone = game_of(made, other, threads=threads), whole is WHOLES[0]
+        other = n.Streams((n.Drift(), n.Drift())) if made.needs else n.Drift()
+        game, alone = game_of(made, other, 20, RUNS, threads=threads), whole is WHOLES[0]
         if alone:  # the first run is as it should be
             game.forecaster.state[0] = 0.5, 1.0, 1.0
-        values, weights = (
-            re.escape(brief(np.array(each[:size]))) for each in ([value, 0.75], [weight, 1.0 - weight])
-        )
-        law = f"the forecasts {values} with weights {weights}" if 0 < size < 3 else r"a law of -?\d+ atoms"
-        with pytest.raises(
-            InvalidForecast, match=rf"forecaster .* stated {law}.* in round \d+, run {5 + alone}"
-        ):
+        shown = (re.escape(brief(np.array(each[:size]))) for each in ([value, 0.75], [weight, 1.0 - weight]))
+        said = "the forecasts {} with weights {}".format(*shown) if 0 < size < 3 else r"a law of -?\d+ atoms"
+        match = rf"forecaster .* stated {said}.* in round \d+, run {5 + alone}"
+        with pytest.raises(InvalidForecast, match=match):
             way(game)
 
 
-@pytest.mark.parametrize("whole", [lambda x: x, Delayed])
+@pytest.mark.parametrize("whole", [lambda x: x, f.Delayed])
 def test_a_forecast_beside_the_grid_is_named(whole):
     beside = forecaster(stated, state=[0.7, 1.0, 1.0], size=2, grid=np.array([0.0, 0.5, 1.0]))
     said = "stated the forecast 0.7 in round 3, run 5; expected a point of its grid"
     with pytest.raises(InvalidForecast, match=said):
-        game_of(whole(beside), Drift()).advance(20)
+        game_of(whole(beside), n.Drift(), runs=RUNS).advance(6)
 
 
 @pytest.mark.parametrize("q", [1.0000001, np.nan, -1e-300])
 def test_a_q_that_is_none_is_named(q):
     wild = nature(asks, state=[q])
-    parts = Mixture((Drift(), wild)), Switch(nature(), wild, 4), Streams((wild, Drift()))
+    parts = n.Mixture((n.Drift(), wild)), n.Switch(nature(), wild, 4), n.Streams((wild, n.Drift()))
     for made, number in zip((wild, *parts), (6, 6, 10, 11), strict=True):
         with pytest.raises(InvalidForecast, match=rf"nature .* stated q = {q} in round {number}, run 5"):
-            game_of(Constant(), made).advance(20)
+            game_of(f.Constant(), made, 20, RUNS).advance(20)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +143,7 @@ def test_a_q_that_is_none_is_named(q):
 )
 def test_of_runs_that_are_played_in_turn_the_first_that_stops_is_named(rounds, run, number):
     """Also where one behind it stops in an earlier round."""
-    game = game_of(forecaster(learn=refuses_at, state=[0.0]), Bernoulli())
+    game = game_of(forecaster(learn=refuses_at, state=[0.0]), n.Bernoulli(), 20, RUNS)
     game.forecaster.state[:, 0] = rounds
     with pytest.raises(InvalidForecast, match=f"in round {number}, run {run}"):
         game.advance(20)
@@ -169,18 +153,18 @@ def test_of_runs_that_are_played_in_turn_the_first_that_stops_is_named(rounds, r
     ("pair", "match"),
     [
         # It would be shown what it does not declare.
-        ((Constant(), nature(sees=Sight.HISTORY, sight=Sight.DRAW)), "sight DRAW, but .* declares HISTORY"),
-        ((Constant(), nature(hear=nothing)), "with a step `hear`; expected HISTORY"),
-        ((Constant(), nature(reveal=reveals)), "expected kinds of context and a step `reveal`, or neither"),
-        ((Constant(), nature(note=1, reveals={0: "truth"})), "expected kinds of context and a step `reveal`"),
-        ((Constant(), nature(**TRUTH | {"note": 0})), r"note = 0; expected room for the context at \[0\]"),
-        ((Constant(), nature(**TRUTH | {"reveals": {0: "base"}})), "does not reveal truth"),
-        ((forecaster(note=1, needs={0: "truth"}), UniformTruth()), "truth, which .* does not declare"),
-        ((forecaster(declares=["truth"], needs={0: "truth"}), UniformTruth()), r"note = 0; expected room"),
-        ((forecaster(certificates=lambda player: {}), Bernoulli()), "its player proves totals; the specification says"),
-        ((forecaster(nothing), Bernoulli()), "forecaster 'made' cannot be started"),
-        ((forecaster(learn=fair), Bernoulli()), "forecaster 'made' cannot be started"),
-        ((Constant(), nature(fair)), "nature 'made' cannot be started"),
+        ((f.Constant(), nature(sees=Sight.HISTORY, sight=Sight.DRAW)), "sight DRAW, but .* declares HISTORY"),
+        ((f.Constant(), nature(hear=nothing)), "with a step `hear`; expected HISTORY"),
+        ((f.Constant(), nature(reveal=reveals)), "expected kinds of context and a step `reveal`, or neither"),
+        ((f.Constant(), nature(note=1, reveals={0: "truth"})), "expected kinds of context and a step `reveal`"),
+        ((f.Constant(), nature(**TRUTH | {"note": 0})), r"note = 0; expected room for the context at \[0\]"),
+        ((f.Constant(), nature(**TRUTH | {"reveals": {0: "base"}})), "does not reveal truth"),
+        ((forecaster(note=1, needs={0: "truth"}), n.UniformTruth()), "truth, which .* does not declare"),
+        ((forecaster(declares=["truth"], needs={0: "truth"}), n.UniformTruth()), r"note = 0; expected room"),
+        ((forecaster(certificates=lambda player: {}), n.Bernoulli()), "its player proves totals; the spec"),
+        ((forecaster(nothing), n.Bernoulli()), "forecaster 'made' cannot be started"),
+        ((forecaster(learn=fair), n.Bernoulli()), "forecaster 'made' cannot be started"),
+        ((f.Constant(), nature(fair)), "nature 'made' cannot be started"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_its_specification_or_its_steps_is_refused(pair, match):

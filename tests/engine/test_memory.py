@@ -34,30 +34,27 @@ def batches(monkeypatch):
     return found
 
 
-def test_a_strategy_of_others_takes_what_they_take():
+def test_bytes_of_strategies_and_runs():
     alone = bytes_at(DefensiveForecasting(), 1000, 1000)
-    assert alone == 96_000
-    assert bytes_at(Delayed(DefensiveForecasting()), 1000, 1000) == alone
+    assert alone == bytes_at(Delayed(DefensiveForecasting()), 1000, 1000) == 96_000
     assert bytes_at(DefensiveForecasting("gaussian"), 10**6, 10**6) < 1000
     assert bytes_at(Streams((Drift(), Greedy())), 1000, 1000) >= 64_000
-
-
-def test_what_is_kept_of_a_run():
     run = bytes_of_run(DefensiveForecasting(), Bernoulli(), 10**6, None)
     assert run == pytest.approx(104e6, rel=0.01)
     assert bytes_of_run(ForecastHedging(1000), Bernoulli(), 10**9, 1001) < 2**21
 
 
-@pytest.mark.parametrize("room", ["ROOM", "free_memory"])
-def test_batches_have_room_for_what_their_players_remember(monkeypatch, batches, room):
+@pytest.mark.parametrize(
+    ("where", "room"), [("onlinecal.study.run.ROOM", 300_000), (FREE, lambda: 600_000)], ids=["most", "free"]
+)
+def test_batches_have_room_for_what_their_players_remember(monkeypatch, batches, where, room):
     """Two runs of 1000 rounds of 104 bytes fit into 300,000: the most that a batch has, or half of what is free. If
     there were the history alone, all runs would fit. A batch begins when the last has given its memory back, without a
     search for garbage.
     """
     options = {"nature": "drift", "horizon": 1000, "runs": 8, "seed": 2, "measures": "smooth_ce"}
     cells = oc.play("defensive_forecasting", **options).cells
-    where = "onlinecal.study.run.ROOM" if room == "ROOM" else FREE
-    monkeypatch.setattr(where, 300_000 if room == "ROOM" else lambda: 600_000)
+    monkeypatch.setattr(where, room)
     gc.collect()
     gc.disable()
     try:
@@ -69,44 +66,39 @@ def test_batches_have_room_for_what_their_players_remember(monkeypatch, batches,
     assert [size for size, _ in batches] == [8, 2, 2, 2, 2, 8]
 
 
-def test_players_that_do_not_fit_are_refused_by_name(monkeypatch):
-    monkeypatch.setattr(FREE, lambda: 7e4)
-    said = r"one run of 1000 rounds.*'defensive_forecasting' \(O\(t\)\).*shorter"
-    with pytest.raises(InvalidParameter, match=said) as e:
-        oc.play("defensive_forecasting", "drift", horizon=1000, runs=2, measures="smooth_ce")
-    assert "\n" not in str(e.value)
-    oc.play("empirical_mean", "drift", horizon=1000, runs=2, measures="smooth_ce")
-
-
-def test_a_history_that_does_not_fit_is_refused_before_the_game(monkeypatch):
+def test_what_does_not_fit_is_refused_by_name_before_the_game(monkeypatch):
     """Half of what is free has room for the 8 bytes of each round of one run, and not of two."""
+    monkeypatch.setattr(FREE, lambda: 7e4)
+    options = {"nature": "drift", "horizon": 1000, "runs": 2, "measures": "smooth_ce"}
+    said = r"^.*one run of 1000 rounds.*'defensive_forecasting' \(O\(t\)\).*shorter.*$"
+    with pytest.raises(InvalidParameter, match=said):
+        oc.play("defensive_forecasting", **options)
+    oc.play("empirical_mean", **options)
     monkeypatch.setattr(FREE, lambda: 16_000.0)
     Game(EmpiricalMean(), Bernoulli(), horizon=1000, runs=range(1))
     Game(ForecastHedging(10), Bernoulli(), horizon=10**9, runs=range(2))
-    said = r"2 run\(s\) of 1000 rounds without a grid need .*; expected fewer runs or rounds, `rounded`"
-    with pytest.raises(InvalidParameter, match=said):
-        Game(EmpiricalMean(), Bernoulli(), horizon=1000, runs=range(2))
-    with pytest.raises(InvalidParameter, match="1001 rounds without a grid"):
-        oc.play("empirical_mean", "bernoulli", horizon=1001, runs=1)
+    for runs, horizon in ((2, 1000), (1, 1001)):
+        said = rf"{runs} run\(s\) of {horizon} rounds without a grid need .*; expected fewer runs or rounds, `rounded`"
+        with pytest.raises(InvalidParameter, match=said):
+            Game(EmpiricalMean(), Bernoulli(), horizon=horizon, runs=range(runs))
 
 
 def test_many_decision_makers_on_a_large_grid_get_smaller_batches_or_a_message(batches, monkeypatch):
     """Every stretch has counts of its own: 16 bytes a point, and as much for what was before it."""
-    monkeypatch.setattr("onlinecal.study.run.ROOM", 2**26)
-    monkeypatch.setattr(FREE, lambda: 2.0**29)
-    who = [{"task": "umbrella", "join": 0.5 + i, "label": str(i)} for i in range(300)]
+    monkeypatch.setattr("onlinecal.study.run.ROOM", 2**24)
+    monkeypatch.setattr(FREE, lambda: 2.0**27)
+    who = [{"task": "umbrella", "join": 0.5 + i, "label": str(i)} for i in range(75)]
 
     def play(m):
-        return oc.play(
-            ForecastHedging(m), Drift(), horizon=400, runs=7, seed=1, measures="ece", decision_makers=who
-        )
+        forecaster = ForecastHedging(m)
+        return oc.play(forecaster, Drift(), horizon=100, runs=7, seed=1, measures="ece", decision_makers=who)
 
-    with pytest.raises(InvalidParameter, match=r"301 tables of 100001 counts.* expected fewer"):
+    with pytest.raises(InvalidParameter, match=r"76 tables of 100001 counts.* expected fewer"):
         play(10**5)
     batches.clear()
     small = play(1000)
     assert 1 < max(size for size, _ in batches) < 7
-    assert max(size for size, _ in batches) * 32 * 300 * 1000 <= 2**26
+    assert max(size for size, _ in batches) * 32 * 75 * 1000 <= 2**24
     monkeypatch.undo()
     assert small.cells == play(1000).cells
 

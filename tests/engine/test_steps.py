@@ -25,10 +25,11 @@ from onlinecal.forecasters import base as forecasters
 from onlinecal.natures import Contrarian
 from onlinecal.natures import base as natures
 from onlinecal.schedules import Constant, Schedule
-from tests.engine.games import bits
+from tests.engine.games import same
 
-#: the round in which the steps fail, in the run where the uniform of the first draw is above this
+#: the round in which the steps fail
 BAD = 37
+PACKAGE = Path(onlinecal.__file__).parent
 
 
 def fair(run, number):
@@ -92,10 +93,10 @@ class Moves(natures.Nature):
     """Plays the steps that it is given."""
 
     sight = Sight.HISTORY
-    reveals = frozenset()
 
     def __init__(self, move=half, kept=(BAD,), **more):
         self.__dict__["given"] = move, {"shared": kept, "sight": self.sight} | more
+        self.__dict__["reveals"] = frozenset(more.get("reveals", {}).values())
 
     def start(self, horizon, stream):
         move, more = self.given
@@ -112,20 +113,17 @@ FAILING = {
 }
 
 
-@pytest.mark.parametrize("schedule", [Schedule(), Schedule(delays=Constant(5))], ids=["now", "late"])
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("delay", "threads"), [(0, 1), (5, 2), (0, 2)])
 @pytest.mark.parametrize("step", FAILING)
-def test_an_error_in_a_step_names_player_round_and_run(step, threads, schedule, monkeypatch):
+def test_an_error_in_a_step_names_player_round_and_run(step, delay, threads, monkeypatch):
     mine, theirs, role = FAILING[step]
-    if step == "reveal":
-        theirs.__dict__["reveals"] = frozenset({"x"})
     monkeypatch.setattr(module, "THREAD", 1)
-    game = Game(mine, theirs, horizon=100, runs=range(4, 8), seed=1, schedule=schedule, threads=threads)
+    given = {"schedule": Schedule(delays=Constant(delay)), "threads": threads}
+    game = Game(mine, theirs, horizon=100, runs=range(4, 8), seed=1, **given)
     game.advance(20)
-    with pytest.raises(InvalidForecast, match=rf"^{role} .* failed in round {BAD}, run 4: .*boom"):
-        game.advance(100)
-    with pytest.raises(InvalidForecast, match="boom"):
-        game.advance(100)
+    for _ in range(2):
+        with pytest.raises(InvalidForecast, match=rf"^{role} .* failed in round {BAD}, run 4: .*boom"):
+            game.advance(100)
 
 
 def fails_once_it_has_seen(run, place, forecast, outcome, number):
@@ -157,66 +155,32 @@ def test_the_error_is_that_of_the_first_run_that_fails(threads, monkeypatch):
 # ---------------------------------------------------------------- ends
 
 BEYOND = """
-import sys
 from onlinecal.engine.game import Game
-from onlinecal.engine.steps import law, note, shared, state
-from tests.engine.test_steps import Moves, Says, fair, half, nothing
-
-def in_state(run, number):
-    state(run)[2] = 1.0
-    return fair(run, number)
-
-def in_shared(run, number):
-    shared(run)[3] += 0.0
-    return fair(run, number)
-
-def in_note(run, number):
-    note(run)[4] = 1.0
-    return fair(run, number)
-
-def in_values(run, number):
-    law(run)[0][5] = 0.5
-    return fair(run, number)
-
-def in_weights(run, number):
-    law(run)[1][5] = 0.5
-    return fair(run, number)
-
-def move(run, size, forecast, number):
-    note(run)[1] = 0.0
-    return 0.5
-
 from onlinecal.engine.run import kernel
-fair = kernel(fair)
+from onlinecal.engine.steps import law, note, shared, state
+from tests.engine import test_steps as steps
+
+fair, pairs = kernel(steps.fair), []
 room = dict(state=[0.0, 0.0], kept=[1.0, 2.0, 3.0], note=4, size=5)
-for step in (in_state, in_shared, in_note, in_values, in_weights):
-    game = Game(Says(say=step, **room), Moves(), horizon=3, runs=range(2))
+for place in ("state(run)[2]", "shared(run)[3]", "note(run)[4]", "law(run)[0][5]", "law(run)[1][5]"):
+    exec(f"def say(run, number):\\n {place} = 0.5\\n return fair(run, number)")
+    pairs.append((steps.Says(say=say, **room), steps.Moves()))
+exec("def move(run, size, forecast, number):\\n note(run)[1] = 0.0\\n return 0.5")
+for pair in [*pairs, (steps.Says(), steps.Moves(move, note=1))]:
     try:
-        game.advance(3)
+        Game(*pair, horizon=3, runs=range(2)).advance(3)
     except Exception as error:
-        print(step.__name__, str(error).splitlines()[0])
-game = Game(Says(), Moves(move, note=1), horizon=3, runs=range(2))
-try:
-    game.advance(3)
-except Exception as error:
-    print("move", str(error).splitlines()[0])
+        print(str(error).splitlines()[0])
 """
 
 
 @pytest.mark.slow  # only .ci/run asks for it
 def test_the_ends_of_all_parts_of_a_row_are_checked_where_this_is_asked_for():
     env = os.environ | {"NUMBA_BOUNDSCHECK": "1"}
-    root = Path(onlinecal.__file__).parent.parent
-    done = subprocess.run(
-        [sys.executable, "-c", BEYOND], env=env, cwd=root, capture_output=True, text=True, check=True
-    )
-    said = dict(line.split(" ", 1) for line in done.stdout.splitlines())
-    assert list(said) == ["in_state", "in_shared", "in_note", "in_values", "in_weights", "move"], done.stderr
-    for step, message in said.items():
-        assert message.startswith("nature" if step == "move" else "forecaster")
-        assert "in round 1, run 0" in message
-        assert "index" in message
-        assert "bounds" in message
+    given = {"env": env, "cwd": PACKAGE.parent, "capture_output": True, "text": True, "check": True}
+    said = subprocess.run([sys.executable, "-c", BEYOND], **given).stdout.splitlines()
+    assert [line.split()[0] for line in said] == ["forecaster"] * 5 + ["nature"]
+    assert all(re.search("in round 1, run 0.*index.*bounds", line) for line in said)
 
 
 # ---------------------------------------------------------------- machine code on disk
@@ -230,15 +194,13 @@ def test_code_without_checked_ends_is_not_taken_where_they_are_to_be_checked(mon
 
 
 def test_the_state_changes_with_each_file_of_which_steps_are_made(tmp_path):
-    package = Path(onlinecal.__file__).parent
-    for folder in ("core", "engine", "forecasters", "games", "natures"):
+    for folder in ("core", "engine", "forecasters", "games", "natures", *APART):
         (tmp_path / folder).mkdir()
-        for file in (package / folder).glob("*.py"):
+        for file in (PACKAGE / folder).glob("*.py"):
             shutil.copy2(file, tmp_path / folder / file.name)
     same = state_of(tmp_path)
     for name in (
         "engine/uniforms.py",
-        "engine/run.py",
         "forecasters/hedging.py",
         "games/policy.py",
         "natures/base.py",
@@ -246,18 +208,14 @@ def test_the_state_changes_with_each_file_of_which_steps_are_made(tmp_path):
     ):
         file = tmp_path / name
         text = file.read_text()
-        file.write_text(text + "\n# another\n")
-        assert state_of(tmp_path) != same, name
-        file.write_text(text)
-        assert state_of(tmp_path) != same, name  # of another time
-        shutil.copy2(package / name, file)
+        for changed in (text + "\n# another\n", text):  # the second is of another time
+            file.write_text(changed)
+            assert state_of(tmp_path) != same, name
+        shutil.copy2(PACKAGE / name, file)
         assert state_of(tmp_path) == same
-    for folder in APART:  # of which nothing is taken
-        (tmp_path / folder).mkdir()
+    for folder, counts in (*((folder, False) for folder in APART), ("forecasters", True)):
         (tmp_path / folder / "own.py").write_text("")
-    assert state_of(tmp_path) == same
-    (tmp_path / "forecasters" / "own.py").write_text("")
-    assert state_of(tmp_path) != same
+        assert (state_of(tmp_path) != same) is counts
 
 
 STEP = "from helpers import two\n\ndef say(run, number):\n    return two(number)\n"
@@ -269,11 +227,10 @@ def test_a_step_is_compiled_again_once_a_helper_has_changed(tmp_path, monkeypatc
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "kept_step.py").write_text(STEP)
 
-    def played(added, stamp):
+    def hits(added, stamp):
         (tmp_path / "helpers.py").write_text(HELPERS.format(added))
         monkeypatch.delitem(sys.modules, "helpers", raising=False)
         importlib.invalidate_caches()
-        shutil.rmtree(tmp_path / "__pycache__" / "helpers", ignore_errors=True)
         for old in (tmp_path / "__pycache__").glob("helpers*"):
             old.unlink()
         spec = importlib.util.spec_from_file_location("kept_step", tmp_path / "kept_step.py")
@@ -283,25 +240,19 @@ def test_a_step_is_compiled_again_once_a_helper_has_changed(tmp_path, monkeypatc
         step = compiled(int64(RowPointer(stamp), int64), made.say)
         return sum(step.stats.cache_hits.values())
 
-    assert played(1, "a") == 0
-    assert played(1, "a") == 1
-    assert played(2, "b") == 0
-    assert played(2, "b") == 1
+    assert [hits(1, "a"), hits(1, "a"), hits(2, "b"), hits(2, "b")] == [0, 1, 0, 1]
 
 
 def test_the_forecaster_of_the_page_plays_as_the_plain_class(tmp_path, monkeypatch):
     """docs/writing.md has a whole forecaster of steps, and a plain class of the same rule."""
-    page = (Path(__file__).parents[2] / "docs" / "writing.md").read_text("utf-8")
-    blocks = re.findall(r"```python[^\n]*\n(.*?)```", page, re.DOTALL)
-    plain, of_steps = (
-        next(each for each in blocks if name in each) for name in ("class EMA:", "class Smoothing(")
-    )
+    page = (PACKAGE.parent / "docs" / "writing.md").read_text("utf-8")
+    blocks, games = re.findall(r"```python[^\n]*\n(.*?)```", page, re.DOTALL), []
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "page_plain.py").write_text(plain)
-    (tmp_path / "page_steps.py").write_text(of_steps)
-    players = importlib.import_module("page_plain").EMA, importlib.import_module("page_steps").Smoothing()
-    games = [Game(player, Contrarian(), horizon=500, runs=range(2)) for player in players]
-    for game in games:
-        game.advance(500)
+    for name in ("EMA", "Smoothing"):
+        text = next(each for each in blocks if f"class {name}:" in each or f"class {name}(" in each)
+        (tmp_path / f"page_{name}.py").write_text(text)
+        player = getattr(importlib.import_module(f"page_{name}"), name)()
+        games.append(Game(player, Contrarian(), horizon=500, runs=range(2)))
+        games[-1].advance(500)
     assert [game.compiled for game in games] == [False, True]
-    assert bits(games[0].gammas()) == bits(games[1].gammas())
+    assert same(games[0].gammas(), games[1].gammas())

@@ -1,7 +1,6 @@
 """Which threads play which runs, and room for what is remembered."""
 
 import pickle
-from dataclasses import dataclass
 from itertools import cycle
 
 import pytest
@@ -29,7 +28,6 @@ def remember(run, place, forecast, outcome, number):
     return 0
 
 
-@dataclass(frozen=True)
 class Remembering(Nature):
     """q_t = p_{t−1}, from a list of all forecasts."""
 
@@ -41,31 +39,19 @@ class Remembering(Nature):
         )
 
 
-PAIRS = [
-    (Constant(), Bernoulli()),
-    (ForecastHedging(), Greedy()),  # remembers levels
-    (DefensiveForecasting(), Contrarian()),  # remembers forecasts
-]
-#: one compilation for all tests
+#: natures that remember levels and forecasters that remember forecasts; one compilation for all tests
+PAIRS = (Constant(), Bernoulli()), (ForecastHedging(), Greedy()), (DefensiveForecasting(), Contrarian())
 MIXED = Mixture((Greedy(), KinkApproach(), SparseBias()))
+SHARED = list(zip(cycle(PAIRS), (64, 2, 3, 7, 64, 129), (1, 2, 2, 3, 3, 2)))
 
 
-@pytest.mark.parametrize(
-    ("pair", "runs", "threads"),
-    list(zip(cycle(PAIRS), (64, 2, 3, 7, 64, 129), (1, 2, 2, 3, 3, 2))),
-)
+@pytest.mark.parametrize(("pair", "runs", "threads"), SHARED)
 def test_all_threads_play_runs_of_their_own(pair, runs, threads, monkeypatch):
     shares, play_runs = [], loop.play_runs
-
-    def noted():
-        def play(*given):
-            shares.append(range(*given[-2:]))
-            return play_runs()(*given)
-
-        return play
-
     monkeypatch.setattr(module, "THREAD", 1)
-    monkeypatch.setattr(loop, "play_runs", noted)
+    monkeypatch.setattr(
+        loop, "play_runs", lambda: lambda *given: shares.append(range(*given[-2:])) or play_runs()(*given)
+    )
     played(*pair, 200, runs=range(runs), threads=threads)
     assert len(shares) == threads
     assert sorted(run for share in shares for run in share) == list(range(runs))
@@ -81,8 +67,8 @@ def test_a_short_game_needs_no_thread(monkeypatch):
 def test_a_grid_is_all_the_room_that_levels_need(nature):
     """The size of a pickle depends neither on the length of the game nor on that of its stretches."""
     kept = []
-    for length, horizon in ((128, 2**12), (2**12, 2**12), (2**15, 2**15)):
-        game = game_of(ForecastHedging(m=10), nature, horizon, range(16), seed=1)
+    for length, horizon in ((128, 2**12), (2**12, 2**12), (2**14, 2**14)):
+        game = game_of(ForecastHedging(m=10), nature, horizon, range(4), seed=1)
         for until in range(length, horizon + 1, length):
             game.advance(until)
         kept.append(len(pickle.dumps(game)))
@@ -99,14 +85,14 @@ def by_hand(*pair, rounds, **options):
 def test_no_level_is_written_where_there_is_no_room(seed):
     """As many levels as the grid has points, which are entered in stretches of any length.
 
-    That one of them is not drawn in one of the runs has a probability below 3·101·(100/101)^3000 < 1e-10.
+    That one of them is not drawn in one of the runs has a probability below 2·31·(30/31)^1000 < 1e-12.
     """
-    m, options = 100, {"runs": range(3), "seed": seed}
+    m, options = 30, {"runs": range(2), "seed": seed}
     pair = UniformRandom(m), MIXED
-    whole = by_hand(*pair, rounds=3000, **options)
-    for length in (1, 7, 101, 3000):
-        game = game_of(*pair, 3000, **options)
-        for until in (*range(length, 3000, length), 3000):
+    whole = by_hand(*pair, rounds=1000, **options)
+    for length in (1, 7, 101, 1000):
+        game = game_of(*pair, 1000, **options)
+        for until in (*range(length, 1000, length), 1000):
             game.advance(until)
         assert game.compiled
         assert same(game.gammas(), whole)
@@ -116,8 +102,8 @@ def test_no_level_is_written_where_there_is_no_room(seed):
 
 def test_what_grows_with_the_rounds_has_room_for_each(seed):
     pair = ForecastHedging(m=10), Mixture((Greedy(), Remembering()))
-    game = game_of(*pair, 6000, range(64), seed=seed)
-    for until in (1, 700, 6000):
+    game = game_of(*pair, 3000, range(8), seed=seed)
+    for until in (1, 700, 3000):
         game.advance(until)
     assert game.compiled
-    assert same(game.gammas()[:2], by_hand(*pair, rounds=6000, runs=range(2), seed=seed))
+    assert same(game.gammas()[:2], by_hand(*pair, rounds=3000, runs=range(2), seed=seed))

@@ -13,12 +13,10 @@ from onlinecal.core.transcript import of_rounds
 from onlinecal.engine.seats import Round
 from onlinecal.forecasters import ForecastHedging
 from onlinecal.natures import Bernoulli, Drift, Nature, Streams
-from onlinecal.schedules import ByOutcome, Geometric, Schedule
-from tests.engine.games import game_of, played, same
+from onlinecal.schedules import Geometric, Schedule
+from tests.engine.games import played, same
 
 T, RUNS = 120, 3
-
-
 KINDS = [f"group {i}" for i in range(4)]
 
 
@@ -61,6 +59,16 @@ def late(rounds):
     return float((rounds.known - rounds.asked).mean())
 
 
+@of_rounds()
+def count(rounds):
+    return rounds.weight
+
+
+@of_rounds()
+def broken(rounds):
+    return rounds.context["nothing"]
+
+
 def test_what_is_kept_is_what_was_told(seed):
     """And changes nothing; of which rounds it is, is beside plain Python in test_game.py."""
     options = {"runs": range(RUNS), "seed": seed, "schedule": Schedule(delays=Geometric(5))}
@@ -76,38 +84,13 @@ def test_what_is_kept_is_what_was_told(seed):
             kept.forecasts[0] = 1.0
 
 
-def test_rounds_of_delays_by_outcome_have_the_time_of_their_own_outcome():
-    schedule = Schedule(delays=ByOutcome(1, 9))
-    given = {"horizon": T, "runs": range(3), "seed": 3, "schedule": schedule, "keeps": ()}
-    game = played(ForecastHedging(), Bernoulli(), **given)
-    for run in range(3):
-        found = game.transcripts.of(run)
-        assert (found.known - found.asked == np.where(found.outcomes == 1, 9, 1)).all()
-        assert (np.diff(found.known) >= 0).all()
-        assert set(found.outcomes) == {0, 1}
-
-
-def test_rounds_by_hand_and_by_the_loop():
-    game = game_of(ForecastHedging(), Drift(), T, runs=range(2), keeps=())
-    first, second = game.ask(), game.ask(2.5)
-    game.resolve(second, 4.0, outcome=1)
-    game.resolve(first)
-    game.advance(5)
-    found = game.transcripts.of(0)
-    assert found.numbers.tolist() == [2, 1, 3, 4, 5]
-    assert found.asked.tolist() == [2.5, 1.0, 3.0, 4.0, 5.0]
-    assert found.known.tolist() == [4.0, 1.0, 3.0, 4.0, 5.0]
-    assert found.outcomes[0] == 1
-
-
 def test_a_measure_of_rounds_in_a_study(seed):
     study = oc.play(
-        [ForecastHedging(), oc.forecasters.Constant(0.5)], Groups(), horizon=T, runs=RUNS, seed=seed,
-        measures=["ece", multicalibration, {"name": multicalibration, "power": 2}, late], delays=[0, 4],
+        oc.forecasters.Constant(0.5), Groups(), horizon=T, runs=RUNS, seed=seed, delays=[0, 4],
+        measures=["ece", multicalibration, {"name": multicalibration, "power": 2}, late],
     )  # fmt: skip
     assert study.measures[:3] == ["ece", "multicalibration", "multicalibration(power=2)"]
-    constant = [cell for cell in study.cells if cell.forecaster.startswith("constant")]
-    for cell in constant:
+    for cell in study.cells:
         assert (cell.totals["multicalibration"] > 0).any()
         resolved = T - (cell.open[-1] if cell.open else 0)
         wait = 4.0 if cell.schedule[1] == "delay 4" else 0.0
@@ -126,25 +109,19 @@ def test_measures_of_rounds_by_stream(seed):
     assert {p.measure for p in study.cells[0].promises} == {"ece"}
 
 
-@of_rounds()
-def count(rounds):
-    return rounds.weight
+def play(measure):
+    oc.play(ForecastHedging(), Drift(), horizon=10, runs=1, measures=[measure])
 
 
-@of_rounds()
-def broken(rounds):
-    return rounds.context["nothing"]
-
-
-def test_what_cannot_be_kept_or_read_is_refused():
-    said = r"group 0, .* is to be kept with the rounds; nature 'drift'"
-    for measure, error, match in (
-        (multicalibration, InvalidParameter, said),
-        (broken, InvalidData, r"measure .broken. failed: KeyError: .nothing..* after round 10 of"),
-    ):
-        with pytest.raises(error, match=match):
-            oc.play(ForecastHedging(), Drift(), horizon=10, runs=1, measures=[measure])
-    with pytest.raises(InvalidParameter, match=r"needs = \[3\]"):
-        of_rounds(needs=[3])
-    with pytest.raises(InvalidParameter, match="'late' is a measure of rounds"):
-        oc.evaluate([0.5, 0.5], [0, 1], measures=["ece", late])
+@pytest.mark.parametrize(
+    ("make", "error", "said"),
+    [
+        (lambda: play(multicalibration), InvalidParameter, "group 0, .* is to be kept with the rounds; nature 'drift'"),
+        (lambda: play(broken), InvalidData, "measure .broken. failed: KeyError: .nothing..* after round 10 of"),
+        (lambda: of_rounds(needs=[3]), InvalidParameter, r"needs = \[3\]"),
+        (lambda: oc.evaluate([0.5, 0.5], [0, 1], measures=[late]), InvalidParameter, "'late' is a measure of rounds"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_kept_or_read_is_refused(make, error, said):
+    with pytest.raises(error, match=said):
+        make()

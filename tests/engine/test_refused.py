@@ -1,0 +1,174 @@
+"""What compiled code would play in another way than Python is refused with its line, and what changes is read again."""
+
+from types import ModuleType
+
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.engine import record
+from onlinecal.engine.game import Game
+from tests.engine.test_compiled import COIN, X, course, made
+
+
+def refusal(*parts):
+    """The message by which a class is refused, compiled or as its game begins; "" where it plays as in Python."""
+    try:
+        compiled = course(oc.compiled(made(*parts)[0]), runs=3)
+    except InvalidParameter as error:
+        return str(error)
+    assert compiled == course(made(*parts)[0], runs=3)
+    return ""
+
+
+#: the words of a refusal, with its line; then the parts of the class
+REFUSED = [
+    # a name without a value on one path, at which Python stops in round 500 or never
+    ("line 10: `step` may", "self.n += 1\nif self.n < 500: step = 0.1\nself.x = step * outcome"),
+    ("line 11: `step` may", "self.n += 1\nif self.n < 500: step = 1\nelif outcome > 1: step = 2\nself.x += step - 1"),
+    ("line 10: `step` may", "self.n += 1\nfor i in range(500 - self.n): step = 0.1\nself.x = step"),
+    ("line 10: `i` may", "self.n += 1\nfor i in range(500 - self.n): pass\nself.x = 1 / (1 + i)"),
+    ("line 10: `step` may", "self.n += 1\nwhile self.n < 500 > self.x: self.x, step = 501.0, 0.1\nself.x = step"),
+    ("line 12: `step` may", "self.n += 1\nwhile True:\n if self.n >= 500: break\n step = 0.1; break\nself.x = step"),
+    ("line 10: `step` may", "self.n += 1\nif self.n < 500: step = 0.1\nstep += 0.1\nself.x = step / 3"),
+    ("line 10: `at` may", "self.n += 1\nif self.n < 500: at = 0\nself.w[at] += 0.1", X, "self.x, self.w = 0.5, [0.0]"),
+    ("step, line 4: `x` may", "self.n += 1\nself.x = step(self.n)", X, "self.x = 0.5",
+     "def step(n):\n if n < 500:\n  x = 0.1\n return x\n"),
+    # lists, and what is not compiled
+    ("line 8: self.x.append() is not compiled; expected lists", "self.x.append(1)", "return 0.5", "self.x = [1]"),
+    ("line 8: `[1]` is not compiled", "self.x = [1]", "return 0.5", "self.x = [1]"),
+    ("line 8: the whole list self.x", "self.x = 1", "return 0.5", "self.x = [1]"),
+    ("line 6: the whole list self.x", "pass", "return max(self.x)", "self.x = [1]"),
+    ("line 6: `[x for x in self.x]` is not compiled", "pass", "return max([x for x in self.x])", "self.x = [1]"),
+    ("it is not compiled: ", "pass", "return self.x[self.x[0]]", "self.x = [0.5]"),
+    ("line 8: self.x is an array of whole numbers and gets a real one; expected",
+     "self.x[0] = 0.5 if forecast > 2 else 0", "return 0.5", "self.x = np.array([0])"),
+    ("line 8: random.random() is not compiled", "self.x = random.random()"),
+    ("line 8: self.r.random() is not", "self.x = self.r.random()", X, "self.r, self.x = random.Random(1), 0.5"),
+    ("line 8: np.exp() is not compiled", "self.x = np.exp(-self.x)"),
+    ("line 8: `try: …` is not compiled", "try: pass\nfinally: pass"),
+    ("line 8: `self.x in (1, 2)` is not compiled", "self.x = self.x in (1, 2)"),
+    ("line 8: 'a' is no number", "self.x = 'a'"),
+    ("line 6: self.x is of the type builtins.NoneType", "pass", X, "self.x = None"),
+    ("line 6: self.y is not made in __init__", "pass", "return self.y"),
+    ("line 6: round() is not compiled", "pass", "return round(self.x, 2)"),
+    ("self.late() is called by what it calls", "self.x = self.late()", X, "self.x = 0.5", "",
+     " def late(self): return self.late()\n"),
+    # numbers of more bits, which a rehearsal finds
+    ("self.x = 18446744073709551616 is ", "self.x = self.x * 4", "return 0.5", "self.x = 1"),
+    ("round 1 of a rehearsal: it ends compiled alone", "pass", "return 2 ** self.x", "self.x = -1"),
+    # second names of a list
+    *(("line 8: ", update, "return self.v[0]", "self.x, self.v, self.w = 0.5, [0.5], [0.5]") for update in (
+        "self.v = self.w", "self.v, self.w = self.w, self.v", "v = self.w; v[0] = 0.1", "self.x = self.w")),
+    # an entry is assigned after round 450, beyond any rehearsal
+    *(("line 10: an entry of self.v", "self.n += 1\nif self.n > 450: self.v[0] = 0.25", "return self.w[0] + self.v[0]",
+       init, "TABLE = [0.5]\n") for init in (
+        "self.v = self.w = [0.5, 0.5]", "self.v = np.array([0.5, 0.5]); self.w = self.v[::-1]",
+        "self.all = np.array([[0.5, 0.5]]); self.v, self.w = self.all[0], self.all[0]",
+        "self.v = TABLE; self.w = [0.1]", "self.v = 0.5, 0.5; self.w = [0.1]",
+        "self.v = np.array([0.5]); self.v.flags.writeable = False; self.w = [0.1]")),
+    # what was played in another way after round 500
+    ("Mine has a __setattr__", "self.n += 1", X, "self.x = 0.5", "",
+     " def __setattr__(self, k, v): object.__setattr__(self, k, min(v, 500))\n"),
+    ("Mine has a __getattribute__", "self.n += 1", "return self.n % 7 / 7", "self.x = 0.5", "",
+     " def __getattribute__(self, k): return 0 if k == 'n' else object.__getattribute__(self, k)\n"),
+    ("self.z is a property", "self.z += 1", "return self.z % 7 / 7", "self.z = 0",
+     "class Few:\n def __get__(self, of, cls=None): return 0 if of is None else of.__dict__['y']\n"
+     " def __set__(self, of, value): of.__dict__['y'] = min(value, 500)\n", " z = Few()\n"),
+    ("self.late is a method of the class and another thing", "self.n += 1\nif self.n > 500: self.x = self.late()", X,
+     "self.x, self.late = 0.5, lambda: 0.9", "", " def late(self): return 0.1\n"),
+    ("forecast is a method of the class and another thing", "self.n += 1", X,
+     "self.x = 0.5; self.forecast = lambda: 0.5 + (self.n > 500) / 4"),
+    ("the name `oc_t1`", "oc_t1 = 2\nself.x = self.w[oc_t1]", X, "self.x, self.w = 0.5, [0.1, 0.2, 0.3]"),
+    ("`K` is not compiled", "self.x = float(self.x / 3 * K)", X, "self.x = 0.5", "K = np.float32(0.1)\n"),
+    ("self.k is of the type texts.Own", "self.n += 1\nself.x = self.k * self.n", X, "self.x, self.k = 0.5, Own()",
+     "class Own(float):\n def __mul__(self, n): return min(float(n), 500.0) / 1000\n"),
+    ("a number is a comparison", "self.w[0] += 1; self.w[1] += 1", "return ((self.w[0] > 5) + (self.w[1] > 5)) / 4",
+     "self.w = np.zeros(2)"),
+    ("a number is a comparison", "self.w[forecast > 0.7] += 1\nself.x = self.w[0] / 1000", X,
+     "self.x, self.w = 0.5, np.zeros(2)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case[0])
+def test_what_would_play_in_another_way_is_refused(case):
+    words, *parts = case
+    said = refusal(*parts)
+    assert words in said
+    assert "; expected " in said
+
+
+@pytest.mark.parametrize("kind", ["bool_", "int8", "uint8", "int16", "int32", "float32", "uint64", "float16"])
+def test_numbers_of_few_bits_are_refused(kind):
+    """NumPy rounds them, goes round at their end, or adds as a truth value."""
+    one = f"np.zeros(1, np.{kind})"
+    for of, entry in ((one, "[0]"), (f"[{one}[0]]", "[0]"), (f"{one}[0]", "")):
+        said = refusal(f"self.n += 1\nself.x = 0.5 + 0 * self.w{entry}", X, f"self.x, self.w = 0.5, {of}")
+        assert "Mine.update, line 9: self.w " in said
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ("self.n += 1", "return self.v[0] * self.w[1]", "self.v = self.w = (0.5, 0.5)"),  # only read
+        ("self.n += 1\nif self.n > 450: self.w[0] = 1 / self.n", "return self.w[0]", "pass", "", "Mine.w = [0.5]\n"),
+        ("self.x = 1 / (450 + outcome - self.n); self.n += 1",),  # ends the game, in the same round of each run
+    ],
+)  # fmt: skip
+def test_what_has_the_same_rules_plays(parts):
+    assert not refusal(*parts)
+
+
+def test_a_helper_below_the_class_is_not_defined_yet():
+    before, below = "def compiled(cls): return oc.compiled(cls)\n", "def rate(n): return 1 / n\n"
+    cls, space = made(update := "self.n += 1\nself.x = rate(self.n)", before=before)
+    with pytest.raises(InvalidParameter, match=r"line 10: `rate` is not defined yet .*; expected it above"):
+        oc.compiled(cls)
+    exec(below, space)
+    assert not refusal(update, X, "self.x = 0.5", before, below)
+
+
+#: each changes a class or its names, and its numbers
+CHANGES = {
+    "a number": lambda cls, space: space.update(STEP=0.4),
+    "a number that is a default, too": lambda cls, space: space.update(POWER=3),
+    "a function": lambda cls, space: space.update(rate=space["two"]),
+    "a number of a module": lambda cls, space: setattr(space["own"], "STEP", 0.5),
+    "a default": lambda cls, space: setattr(space["half"], "__defaults__", (3,)),
+    "new code, as a notebook has": lambda cls, space: setattr(
+        cls.update, "__code__", made("self.x = 0.75 * forecast")[0].update.__code__
+    ),
+    "a method": lambda cls, space: setattr(cls, "update", made("self.x = 0.5 * forecast")[0].update),
+}
+
+
+def test_methods_are_read_once_until_anything_of_them_changes(monkeypatch):
+    read, method = [], record.Method
+    monkeypatch.setattr(record, "Method", lambda *given: read.append(given) or method(*given))
+    parts = {
+        "before": "STEP, POWER = 0.25, 2\ndef one(x): return x * STEP\ndef two(x): return x / 3\nrate = one\n"
+        "def half(x, power=POWER): return x * power / 4\n",
+        "update": "self.x = (rate(outcome) + half(forecast) + STEP * POWER + own.STEP) / 4",
+    }
+    (plain, one), (compiled, two) = made(**parts), made(**parts)
+    one["own"], two["own"] = ModuleType("own"), ModuleType("own")
+    one["own"].STEP = two["own"].STEP = 0.125
+    last = course(oc.compiled(compiled), 50)
+    for name, change in CHANGES.items():
+        read.clear()
+        assert course(compiled, 50) == course(plain, 50) == last
+        assert read == []
+        change(plain, one), change(compiled, two)
+        found = course(compiled, 50)
+        assert found == course(plain, 50) != last, name
+        assert read, name
+        last = found
+
+
+def test_a_game_goes_on_with_the_globals_of_its_beginning():
+    cls, space = made("self.x = STEP", before="STEP = 0.25\n")
+    game = Game(oc.compiled(cls), COIN, horizon=40, runs=range(1), keeps=())
+    game.advance(20)
+    space["STEP"] = 0.75
+    game.advance(40)
+    assert set(game.transcripts.of(0).forecasts.tolist()) == {0.5, 0.25}
