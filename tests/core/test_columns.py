@@ -14,26 +14,20 @@ from onlinecal.core.columns import Column
 COLUMNS = {
     "ece": Column("measure", "ece"),
     "binned_ece(bins=15)": Column("measure", "binned_ece", (("bins", 15),)),
-    "distance_lower(max_levels=30)[upper]": Column("measure", "distance_lower", (("max_levels", 30),), end="upper"),
-    "tail(power=2.5, at=[0.1, 0.2], how=None)": Column(
-        "function", "tail", (("power", 2.5), ("at", (0.1, 0.2)), ("how", None))
+    "d(max_levels=30)[upper]": Column("measure", "d", (("max_levels", 30),), end="upper"),
+    "f(x=2.5, at=[0.1, 0.2], how=None)": Column(
+        "function", "f", (("x", 2.5), ("at", (0.1, 0.2)), ("how", None))
     ),
     "payoff[umbrella, big [x]]": Column("decision_task", "payoff", task="umbrella, big [x]"),
-    "swap_regret[umbrella, rounded(m=10)]": Column(
-        "decision_task", "swap_regret", task="umbrella", response="rounded(m=10)"
-    ),
+    "payoff[u, rounded(m=10)]": Column("decision_task", "payoff", task="u", response="rounded(m=10)"),
     "f(x=nan)": Column("function", "f", (("x", float("nan")),)),
-}  # fmt: skip
-
-
-def after_a_file(column):
-    return Column.from_json(json.loads(json.dumps(column.as_json())))
+}
 
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_a_column_is_what_it_was_after_a_file(name):
     column = COLUMNS[name]
-    again = after_a_file(column)
+    again = Column.from_json(json.loads(json.dumps(column.as_json())))
     assert (again, hash(again), str(again)) == (column, hash(column), name)
 
 
@@ -81,5 +75,4 @@ def test_options_of_other_types_are_other_columns():
     assert study.measures == ["scaled(x=1)", "scaled(x=True)", "scaled(x=1.0)"]
     assert [study.curve(name).mean[-1] for name in study.measures] == [2.0, 1.0, 4.0]
     columns = study.cells[0].columns
-    assert list(map(after_a_file, columns)) == list(columns)
     assert columns[0] != columns[2]

@@ -50,19 +50,12 @@ def test_figures_show_themselves(study):
 
 def test_studies_and_curves_are_short_tables(study):
     html = study._repr_html_()
-    for text in ("<table", "empirical mean", "swap_regret[<wbr>umbrella]", "T^1.00\n[1.00, 1.00]"):
-        assert text in html
     assert html.count("<tr>") == 2 * (1 + 2)  # of each nature a table
+    assert "T^1.00\n[1.00, 1.00]" in html
     total = study.curve("ece", "constant", "contrarian")
     assert f">{total.mean[-1]:.0f} ± 0<small>" in html
-    html = total._repr_html_()
-    assert html.count("<tr>") == 1 + 3
-    assert "<b>ece: constant against contrarian</b>" in html
-    assert "<td>0.5</td>" in html  # a round
+    assert total._repr_html_().count("<tr>") == 1 + 3
     assert len(repr(study)) < 300
-    assert repr(study).startswith(
-        "Study(12 cells; forecasters: constant, empirical mean; natures: drift, con"
-    )
     assert "<p>" in oc.evaluate([0.2, 0.8], [0, 1], bootstrap=20, measures=["ece"])._repr_html_()
 
 

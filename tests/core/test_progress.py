@@ -6,7 +6,6 @@ import sys
 import time
 
 import pytest
-from rich import console as consoles
 
 import onlinecal as oc
 from onlinecal.core import progress
@@ -14,19 +13,6 @@ from onlinecal.core.progress import Progress
 from onlinecal.report.totals import totals
 from onlinecal.study.copies import merge
 from tests.results import cells, played, study
-
-
-def test_the_time_left_is_not_cut_at_80_columns(monkeypatch):
-    made = consoles.Console(file=io.StringIO(), width=80, force_terminal=True)
-    monkeypatch.setattr(consoles, "Console", lambda **_: made)
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    with Progress(10**10, shown=True) as bar:
-        for _ in range(3):
-            bar.describe("forecast hedging, m = T^(1/3), against a nature with a name that is long")
-            time.sleep(0.02)
-            bar.advance(10**8)
-    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", made.file.getvalue())
-    assert re.search(r"run-rounds/s, \d+ (s|min|h) left · forecast hedg", plain)
 
 
 @pytest.mark.parametrize(("shown", "lines"), [(None, 3), (True, 4), (False, 0)])
@@ -66,6 +52,7 @@ def test_a_single_slow_measure_shows_progress_by_a_clock(monkeypatch, ticks):
 
 
 def late(folder):
+    """Ten outcomes are told to none."""
     known = [*[40] * 40, *[60] * 10]
     oc.recalibrate([0.3] * 50, [0, 1] * 25, times=range(50), known=known, measures=["brier"])
 
@@ -79,11 +66,10 @@ def merged(folder):
 @pytest.mark.parametrize(
     ("home", "work", "parts"),
     [
-        ("recalibration.replay", late, 50 + 40),  # ten are told to none
-        ("study.store", merged, 8),
+        ("recalibration.replay", late, 50 + 40), ("study.store", merged, 8),
         ("report.totals", lambda folder: totals(study(cells()), ["ece"]), 4),
     ],
-)
+)  # fmt: skip
 def test_long_work_is_counted_by_its_parts(monkeypatch, tmp_path, home, work, parts):
     bars = set()
 
