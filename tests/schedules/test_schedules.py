@@ -1,4 +1,7 @@
-"""Arrivals, delays and the clock: their laws, the order of blocks, and what is refused."""
+"""Arrivals, delays and the clock: their laws, the order of blocks, delays by outcome, and what is refused.
+
+Games with them beside plain Python are in tests/engine/test_game.py.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,24 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+import onlinecal as oc
+from onlinecal import schedules as s
 from onlinecal.core.errors import OnlinecalError
+from onlinecal.forecasters import DefensiveForecasting, Delayed, EmpiricalMean
+from onlinecal.natures import Bernoulli, Drift
 from onlinecal.schedules import (
-    ARRIVALS,
-    DELAYS,
-    Bursts,
+    ByOutcome,
     Constant,
-    Delays,
     EveryUnit,
     Geometric,
     Pareto,
     Poisson,
-    Recorded,
     Schedule,
-    Scheduled,
     as_arrivals,
     as_delays,
-)  # fmt: skip
+)
 from onlinecal.schedules.base import Arrivals, load
+from tests.engine.games import came_to, game_of, played
 
 
 def times(schedule, horizon, seed=0):
@@ -33,7 +36,7 @@ def times(schedule, horizon, seed=0):
     return np.array([clock.times(number) for number in range(1, horizon + 2)]).T
 
 
-@pytest.mark.parametrize("arrivals", [EveryUnit(), Poisson(2.5), Bursts(7), Bursts(3, 0.5)], ids=str)
+@pytest.mark.parametrize("arrivals", [EveryUnit(), Poisson(2.5), s.Bursts(7), s.Bursts(3, 0.5)], ids=str)
 @pytest.mark.parametrize("delays", [Constant(), Constant(12.5), Geometric(3), Pareto()], ids=str)
 def test_times_do_not_go_back_and_depend_on_the_seed_alone(arrivals, delays, seed):
     schedule = Schedule(arrivals, delays)
@@ -50,16 +53,11 @@ def test_times_of_schedules_without_chance():
     asked, known = times(Schedule(), 2000)
     assert (asked == np.arange(1, 2002)).all()
     assert (known == asked).all()
-    assert times(Schedule(Bursts(3, 10.0)), 7)[0].tolist() == [10, 10, 10, 20, 20, 20, 30, 30]
-    assert times(Schedule(Bursts(3)), 3)[0].tolist() == [3, 3, 3, 6]
-    immediate = (
-        Schedule(),
-        Schedule(delays=Constant(1)),
-        Schedule(Poisson()),
-        Schedule(Thirds()),
-        Schedule(delays=Later()),
-    )
-    assert [schedule.immediate for schedule in immediate] == [True, False, False, False, False]
+    assert times(Schedule(s.Bursts(3, 10.0)), 7)[0].tolist() == [10, 10, 10, 20, 20, 20, 30, 30]
+    assert times(Schedule(s.Bursts(3)), 3)[0].tolist() == [3, 3, 3, 6]
+    others = Schedule(delays=Constant(1)), Schedule(Poisson()), Schedule(Thirds()), Schedule(delays=Later())
+    assert Schedule().immediate
+    assert not any(schedule.immediate for schedule in others)
 
 
 def test_gaps_of_a_poisson_process_are_exponential(seed):
@@ -93,28 +91,34 @@ def test_laws_of_delays(delays, above, seed):
 
 
 def test_times_from_a_file(tmp_path):
-    file = tmp_path / "log.csv"
-    file.write_text("asked,done\n2024-01-01,2024-01-03\n2024-01-01,\n2024-01-02 12:00,2024-01-02 12:00\n")
-    schedule = Schedule(Scheduled(str(file), "asked"), Recorded(str(file), "done"))
+    files = {
+        "log": "asked,done\n2024-01-01,2024-01-03\n2024-01-01,\n2024-01-02 12:00,2024-01-02 12:00\n",
+        "back": "asked,done\n5,6\n4,4\n", "soon": "done\nsoon\n", "early": "asked,done\n5,6\n7,6.5\n",
+    }  # fmt: skip
+    files["other"] = files["log"]
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    log, other, back, soon, early = (
+        str(tmp_path / name) for name in ("log", "other", "back", "soon", "early")
+    )
+    schedule = Schedule(s.Scheduled(log, "asked"), s.Recorded(log, "done"))
     asked, known = times(schedule, 3)
     assert (asked - asked[0]).tolist() == [0, 0, 1.5, math.inf]
     assert (known[:3] - asked[:3]).tolist() == [2, math.inf, 0]
     assert schedule.length == 3
     schedule.clock(3, 0).check()
-    (tmp_path / "other.csv").write_bytes(file.read_bytes())
-    assert Scheduled(str(tmp_path / "other.csv"), "asked").fingerprint == schedule.arrivals.fingerprint
-    back, soon, early = (tmp_path / f"{name}.csv" for name in ("back", "soon", "early"))
-    back.write_text("asked,done\n5,6\n4,4\n")
-    soon.write_text("done\nsoon\n")
-    early.write_text("asked,done\n5,6\n7,6.5\n")
+    assert s.Scheduled(other, "asked").fingerprint == schedule.arrivals.fingerprint
+    wrong = Schedule(s.Scheduled(early, "asked"), s.Recorded(early, "done"))
     for make, said in (
         (lambda: schedule.clock(4, 0).check(), "horizon = 4, but the schedule has 3 questions"),
-        (lambda: Scheduled(str(back), "asked"), "line 3: column 'asked' goes back in time"),
-        (lambda: Recorded(str(back)), "has no column 'resolved'"),
-        (lambda: Recorded(str(soon), "done"), "line 2: column 'done' is 'soon'"),
-        (lambda: Schedule(Scheduled(str(early), "asked"), Recorded(str(early), "done")).clock(2, 0).check(),
-         r"the outcome of question 2 is known at time 6\.5, which is asked at 7\.0"),
-    ):  # fmt: skip
+        (lambda: s.Scheduled(back, "asked"), "line 3: column 'asked' goes back in time"),
+        (lambda: s.Recorded(back), "has no column 'resolved'"),
+        (lambda: s.Recorded(soon, "done"), "line 2: column 'done' is 'soon'"),
+        (
+            lambda: wrong.clock(2, 0).check(),
+            r"outcome of question 2 is known at time 6\.5, which is asked at 7\.0",
+        ),
+    ):
         with pytest.raises(OnlinecalError, match=said):
             make()
 
@@ -124,7 +128,7 @@ def arrive(times):
     return type("Own", (Arrivals,), {"times": lambda self, first, before, uniforms: times(len(uniforms))})()
 
 
-BEFORE = type("Before", (Delays,), {"known": lambda self, first, asked, uniforms: asked - 1})()
+BEFORE = type("Before", (s.Delays,), {"known": lambda self, first, asked, uniforms: asked - 1})()
 
 
 def check(*parts, horizon=5):
@@ -135,12 +139,16 @@ REFUSED = [
     (lambda: Poisson(0), "rate = 0; expected a number above 0"), (lambda: Poisson(math.nan), "rate = nan"),
     (lambda: Constant(-1), "delay = -1"), (lambda: Constant(math.inf), "delay = inf"),
     (lambda: Geometric(-0.5), "mean = -0.5"), (lambda: Pareto(scale=3, cap=2), "cap = 2 < scale = 3"),
-    (lambda: Pareto(shape=0), "shape = 0"), (lambda: Bursts(0), "size = 0"), (lambda: Bursts(3, 0.0), r"every = 0"),
+    (lambda: Pareto(shape=0), "shape = 0"), (lambda: s.Bursts(0), "size = 0"), (lambda: s.Bursts(3, 0.0), "every = 0"),
     (lambda: Schedule(Constant(1)), "expected Arrivals, Delays"),
     (lambda: as_delays(True), "delay = True; expected a number, a name, or a table"),
     (lambda: as_arrivals(3), "arrivals = 3; expected a name"),
     (lambda: as_delays({"name": "constant", "length": 3}), "delay 'constant' has no parameter 'length'"),
     (lambda: as_delays("geometrik"), "did you mean 'geometric'"),
+    (lambda: ByOutcome(no=ByOutcome()), "no = .*expected delays that do not depend on the outcome, or a number"),
+    (lambda: ByOutcome(yes="soon"), "yes = 'soon'"), (lambda: ByOutcome(no=-1), "no = -1"),
+    (lambda: as_delays({"name": "by_outcome", "maybe": 3}), "has no parameter 'maybe'"),
+    (lambda: oc.play("empirical_mean", "drift", horizon=9, delays=ByOutcome(50, 50)), "no outcome becomes known"),
     (lambda: check(arrive(lambda n: -np.arange(float(n)))),
      r"question 2 at time -1\.0, after -?0\.0; expected finite times that do not go back"),
     (lambda: check(arrive(lambda n: ["soon"] * n)), "expected 6 times"),
@@ -155,10 +163,9 @@ REFUSED = [
 def test_what_is_refused(make, said):
     with pytest.raises(OnlinecalError, match=said):
         make()
-    check(EveryUnit(), Constant(49), horizon=50)  # just known in time
 
 
-class InPlace(Delays):
+class InPlace(s.Delays):
     def known(self, first, asked, uniforms):
         asked += 5.0  # as numpy is often written
         uniforms[...] = 0.0
@@ -196,9 +203,9 @@ def test_a_plug_in_may_work_on_its_arrays_and_hold_state():
     assert times(Schedule(Thirds()), 3)[0].tolist() == [3, 6, 9, 12]
 
 
-def test_names_and_labels():
-    assert set(ARRIVALS) == {"every_unit", "poisson", "bursts", "scheduled"}
-    assert set(DELAYS) == {"by_outcome", "constant", "geometric", "pareto", "recorded"}
+def test_labels_and_names():
+    assert set(s.ARRIVALS) == {"every_unit", "poisson", "bursts", "scheduled"}
+    assert set(s.DELAYS) == {"by_outcome", "constant", "geometric", "pareto", "recorded"}
     delays = [10, 10.0, 10.0000001, 1e6, 1e6 + 1, 0.1, 1 / 3]
     labels = [Schedule(delays=Constant(delay)).label for delay in delays]
     assert (labels[:2], labels[3], labels[5]) == (["delay 10", "delay 10"], "delay 1e+06", "delay 0.1")
@@ -218,3 +225,63 @@ def test_load_counts_open_questions(horizon, seed):
         int(((asked[: i + 1] <= asked[i]) & (known[: i + 1] >= asked[i])).sum()) for i in range(horizon)
     )
     assert load(schedule, horizon, seed) == (most, int((known[:horizon] < asked[horizon]).sum()))
+
+
+# ---------------------------------------------------------------- delays by outcome
+
+
+BY_OUTCOME = [
+    ByOutcome(), ByOutcome(Geometric(6), 3), ByOutcome(Constant(1e15), 2), ByOutcome(Pareto(1.2), Geometric(2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("delays", BY_OUTCOME, ids=str)
+def test_pauses_change_nothing_for_a_forecaster_of_copies(delays, seed):
+    """It begins copies beforehand, for the most questions that may be open until the next pause."""
+    horizon, schedule, found = 300, Schedule(Poisson(2), delays), []
+    for stops in ([horizon], range(1, horizon, 3), range(50, horizon, 50)):
+        game = game_of(Delayed(EmpiricalMean()), Drift(), horizon, range(1), seed=seed, schedule=schedule)
+        for until in (*stops, horizon):
+            game.advance(until)
+        found.append(came_to(game))
+    assert found[0] == found[1] == found[2]
+
+
+def test_copies_certify_the_rounds_of_each_run(seed):
+    """Runs have different orders of events, and so other copies."""
+    schedule = Schedule(delays=ByOutcome(1, 20))
+
+    def certified(runs):
+        who = Delayed(DefensiveForecasting())
+        game = game_of(who, Bernoulli(0.4), 200, runs, seed=seed, schedule=schedule)
+        game.advance(60)
+        return game.certificates()["kernel_ce_certificate"].tolist()
+
+    assert certified(range(3)) == [each for run in range(3) for each in certified(range(run, run + 1))]
+
+
+@pytest.mark.parametrize("delays", BY_OUTCOME, ids=str)
+def test_load_bounds_what_is_open_and_known(delays, seed):
+    horizon, schedule = 700, Schedule(Poisson(1.5), delays)
+    most, resolved = load(schedule, horizon, seed)
+    for q in (0.0, 0.3, 1.0):
+        game = game_of(nature=Bernoulli(q), horizon=horizon, runs=range(1), seed=seed, schedule=schedule)
+        for until in (*range(1, horizon + 1, 7), horizon):
+            game.advance(until)
+            assert game.asked - game.resolved <= most
+        assert game.resolved >= resolved
+
+
+class Doubled(s.Delays):
+    by_outcome = True
+
+    def known(self, first, asked, uniforms, outcome):
+        return asked + 1.0 + outcome
+
+
+def test_delays_of_ones_own():
+    own, shipped = (
+        played(horizon=99, runs=range(1), schedule=Schedule(delays=d), keeps=[])
+        for d in (Doubled(), ByOutcome(1.0, 2.0))
+    )
+    assert came_to(own) == came_to(shipped)
