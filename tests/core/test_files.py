@@ -1,9 +1,12 @@
 """The one reader of files: cells as they are written, whole or in pieces; numbers, dates, outcomes; clear refusals."""
 
+import bz2
 import csv
 import gzip
 import io
+import lzma
 import sys
+import zipfile
 from collections import Counter
 
 import numpy as np
@@ -205,12 +208,38 @@ def test_times(tmp_path, written):
         times(table(tmp_path, f't,x\n"{written}",1\n'), "t")
 
 
-@pytest.mark.parametrize("name", ["f.csv.gz", "f.parquet", "none.csv", "none.parquet", "."])
+def zipped(*files):
+    """The bytes of an archive of these files."""
+    with io.BytesIO() as made:
+        with zipfile.ZipFile(made, "w") as archive:
+            for i, file in enumerate(files):
+                archive.writestr(f"{i}.csv", file)
+        return made.getvalue()
+
+
+PACKED = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zip": zipped, "GZ": gzip.compress}
+
+
+@pytest.mark.parametrize("suffix", PACKED)
+def test_packed_files_are_unpacked(tmp_path, suffix):
+    found = table(tmp_path, PACKED[suffix](b"p,y\n0.5,1\n0.25,0\n"), f"f.csv.{suffix}")
+    assert found.numbers("p").tolist() == [0.5, 0.25]
+
+
+NONE = {
+    "f.csv.gz": (gzip.compress(b"p,y\n" + b"0.5,1\n" * 99)[:-30], "cannot be unpacked"),
+    "f.parquet": (b"p,y\n0.5,1\n", "is not a Parquet file"), "f.csv.zst": (b"", "cannot be unpacked; expected .gz"),
+    "f.csv.zip": (zipped(b"p,y\n", b"p,y\n"), "cannot be unpacked: it holds several files; expected one"),
+    "none.csv": (None, "no such file"), "none.parquet": (None, "no such file"), ".": (None, "is a directory"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NONE)
 def test_files_that_are_none(tmp_path, name):
-    (tmp_path / "f.csv.gz").write_bytes(gzip.compress(b"p,y\n" + b"0.5,1\n" * 99)[:-30])
-    (tmp_path / "f.parquet").write_bytes(b"p,y\n0.5,1\n")
-    said = {"f.csv.gz": "cannot be unpacked", "f.parquet": "is not a Parquet file", ".": "is a directory"}
-    with pytest.raises(InvalidData, match=said.get(name, "no such file")):
+    data, said = NONE[name]
+    if data is not None:
+        (tmp_path / name).write_bytes(data)
+    with pytest.raises(InvalidData, match=said):
         Table(tmp_path / name)
 
 
