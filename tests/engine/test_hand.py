@@ -16,6 +16,7 @@ from onlinecal.forecasters.base import as_forecaster
 from onlinecal.schedules import Constant, Schedule
 from tests.by_hand import Driven
 from tests.engine.games import Laws, Mean, SeesDraw, Shown, Timed, again, came_to, game_of, played
+from tests.engine.test_objects import Fails
 
 PAIRS = [
     (f.CDLMinimiser(), n.Greedy()), (f.DefensiveForecasting(), SeesDraw), (Laws, n.Drift()), (Shown, Timed),
@@ -123,25 +124,17 @@ def test_a_question_is_resolved_once_and_by_its_game():
     game.advance(6)
 
 
-@pytest.mark.parametrize("where", ["forecast", "update", "probability"])
-def test_a_player_that_fails_by_hand_ends_the_game(where):
-    class Fails(Mean):
-        def forecast(self):
-            return 1 / (where != "forecast" or self.rounds < 2) / 2
-
-        def update(self, forecast, outcome):
-            super().update(forecast, outcome)
-            assert where != "update" or self.rounds < 3
-
-    class Third:
-        def probability(self, round):
-            return 0.5 if where != "probability" or round.number < 3 else 2.0
-
-    game = game_of(Fails, Third)
+@pytest.mark.parametrize(("where", "number"), [("forecast", 4), ("update", 5), ("probability", 4)])
+def test_a_player_that_fails_by_hand_ends_the_game(where, number):
+    game = game_of(Mean, Fails(where)) if where == "probability" else game_of(Fails(where))
     first = game.ask()
-    game.resolve(game.ask()), game.resolve(first)
-    with pytest.raises(InvalidForecast, match=r"in round 3, run 0") as told:
-        game.resolve(game.ask())
+
+    def go_on():
+        while True:
+            game.resolve(game.ask())
+
+    with pytest.raises(InvalidForecast, match=rf"failed in round {number}, run 0: ValueError: boom") as told:
+        go_on()
     calls = [game.ask, game.laws, game.gammas, game.certificates]
     for each in (*calls, partial(game.advance, 6), partial(game.resolve, first)):
         with pytest.raises(InvalidForecast) as said:

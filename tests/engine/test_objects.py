@@ -225,20 +225,6 @@ def test_ctrl_c_is_ctrl_c_wherever_it_comes():
         gc.callbacks[:] = callbacks
 
 
-def test_a_player_that_cannot_be_started_is_named():
-    class ThirdFails(Mean):
-        made = 0
-
-        def __init__(self):
-            super().__init__()
-            ThirdFails.made += 1
-            assert ThirdFails.made != 3, "no third"
-
-    match = "'ThirdFails' cannot be started at T = 6: AssertionError: no third"
-    with pytest.raises(InvalidParameter, match=match):
-        game_of(ThirdFails, runs=range(4))
-
-
 # ---------------------------------------------------------------- what they see and reveal
 
 

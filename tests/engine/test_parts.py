@@ -1,82 +1,110 @@
-"""Parts of composed forecasters: objects in plain Python, as records and as they are.
-
-Parts that state no law are in test_careless.py.
-"""
+"""Objects in plain Python, alone and as parts, and strategies of several parts come to the same in all ways."""
 
 from __future__ import annotations
 
-import pickle
+from itertools import cycle
 
+import numpy as np
 import pytest
 
+from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.engine import game as module
-from onlinecal.engine.game import Game
+from onlinecal.engine.steps import Player
 from onlinecal.forecasters.base import as_forecaster
-from onlinecal.schedules import Pareto, Poisson, Schedule
-from tests.engine.games import Laws, Looks, bits
-from tests.examples import WHOLES
+from onlinecal.natures._levels import BEGIN, MANY, SETTLED, entered
+from onlinecal.natures.base import as_nature
+from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
+from tests.engine.games import Follows, Laws, Looks, Mean, SeesDraw, SeesLaw, check_all_ways, game_of
+from tests.examples import NESTED, WHOLES
+from tests.marks import slow
 
-T = 120
-SCHEDULES = {"none": Schedule(), "random": Schedule(Poisson(2), Pareto())}
+SCHEDULES = Schedule(), Schedule(Poisson(2), Pareto()), Schedule(delays=Constant(4))
+MEAN, LAWS, LOOKS = map(as_forecaster, (Mean, Laws, Looks))
+FOLLOWS, LAW, DRAW = map(as_nature, (Follows, SeesLaw, SeesDraw))
+MIXED = n.Mixture((FOLLOWS, n.Drift(), DRAW))
+MINE = [
+    MEAN, LAWS, f.Rounded(LAWS, 4, "random"), f.Doubling(LAWS, first=3), f.Delayed(LAWS),
+    f.ExpertMixture((LAWS, f.ForecastHedging(), MEAN)), f.CDLMinimiser(), f.PerturbedLeader(),
+]  # fmt: skip
+THEIRS = [
+    FOLLOWS, LAW, DRAW, MIXED, n.Switch(DRAW, MIXED, 20), n.Streams((LAW, n.Greedy()), "random"), n.Greedy(),
+    n.KinkApproach(),
+]  # fmt: skip
+#: each is in one; the first of these are of plain players alone
+IN_PYTHON = list(zip(MINE, THEIRS, strict=True)) + list(zip(MINE, cycle(THEIRS[3:])))
+#: Natures of parts take long to compile: fast are those of test_same.py.
+OF_PARTS = [
+    pair if isinstance(pair[0], n.Greedy) else slow(pair)
+    for pair in zip(NESTED, cycle((f.ForecastHedging(), f.EmpiricalMean())))
+]
 
 
-@pytest.mark.parametrize("name", SCHEDULES)
-@pytest.mark.parametrize("cls", [Laws, Looks])
+def is_compiled(*pair):
+    return not {MEAN, LAWS, LOOKS, FOLLOWS, LAW, DRAW} & set(pair)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES[:2], ids=lambda s: s.label)
+def test_objects_play_the_same_in_all_ways(schedule):
+    for pair in IN_PYTHON:
+        check_all_ways(*pair, schedule, 90, compiled=is_compiled(*pair))
+
+
+@pytest.mark.parametrize("cls", [LAWS, LOOKS], ids=["laws", "looks"])
 @pytest.mark.parametrize("whole", WHOLES)
-def test_objects_as_parts_play_the_same_in_all_ways(whole, cls, name, monkeypatch):
-    spec, given = WHOLES[whole](as_forecaster(cls)), {"horizon": T, "runs": range(2, 4), "seed": 5}
-    nature, given = n.UniformTruth(), given | {"schedule": SCHEDULES[name]}
+def test_objects_as_parts_play_the_same_in_all_ways(whole, cls):
+    for schedule in SCHEDULES[:2]:
+        check_all_ways(WHOLES[whole](cls), n.UniformTruth(), schedule)
 
-    def end(game):
-        game.advance(T)
-        return bits(game.gammas())
 
-    defined = Game(spec, nature, **given)
-    defined.in_python = True
-    expected = end(defined)
-    paused = Game(spec, nature, **given)
-    paused.advance(T // 3)
-    twin = pickle.loads(pickle.dumps(paused))
-    assert end(twin) == expected
-    assert end(paused) == expected
-    monkeypatch.setattr(module, "THREAD", 1)
-    assert end(Game(spec, nature, threads=2, **given)) == expected
+@pytest.mark.parametrize(("nature", "forecaster"), OF_PARTS, ids=str)
+def test_natures_of_parts_play_the_same_in_all_ways(nature, forecaster):
+    """Rules are tested in tests/natures. Numbers of before are in tests/golden.json."""
+    for schedule in SCHEDULES:
+        check_all_ways(forecaster, nature, schedule, 250)
 
 
 @pytest.mark.parametrize("whole", WHOLES)
 def test_a_plain_part_that_takes_all_is_refused(whole):
-    class Open(Looks):
-        needs = "all"
-
+    takes = as_forecaster(type("Open", (Looks,), {"needs": "all"}))
     with pytest.raises(InvalidParameter, match=r"'Open' needs all context, .*; expected the kinds"):
-        Game(WHOLES[whole](as_forecaster(Open)), n.UniformTruth(), horizon=T, runs=range(1))
+        game_of(WHOLES[whole](takes), n.UniformTruth())
 
 
-class Mean:
-    """(1 + ones)/(2 + rounds), with a law of two values in every third round."""
-
-    def __init__(self):
-        self.ones, self.rounds = 0, 0
-
-    def forecast(self):
-        p = (self.ones + 1) / (self.rounds + 2)
-        return p if self.rounds % 3 else {p: 1 - p, 0.5 * p: p}
-
-    def update(self, forecast, outcome):
-        self.ones, self.rounds = self.ones + outcome, self.rounds + 1
+def test_a_player_says_whether_a_part_is_in_plain_python():
+    """A row does not hold the state of an object: what copies rows asks for this."""
+    inside = f.Delayed(f.Rounded(MEAN, 3)), n.Mixture((n.Drift(), n.Switch(n.Drift(), FOLLOWS)))
+    for pair, has in ((inside, True), ((f.Rounded(f.Constant(), 3), n.Drift()), False)):
+        game = game_of(*pair)
+        for player in (game.forecaster, game.nature):
+            assert isinstance(player, Player)
+            assert player.in_python is has
 
 
-@pytest.mark.parametrize("whole", WHOLES)
-def test_compiled_classes_are_parts_as_the_plain_class_is(whole, monkeypatch):
-    def played():
-        spec = WHOLES[whole](as_forecaster(Mean))
-        game = Game(spec, n.Drift(), horizon=T, runs=range(2), schedule=SCHEDULES["random"])
-        game.advance(T)
-        return game.forecaster.in_python, bits(game.gammas())
+def test_a_part_that_is_too_short_is_refused(tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text("outcome\n" + "1\n" * 10)
+    short = n.Replay(str(file))
+    for nature in (n.Streams((n.Drift(), short), "random", (0, 1)), n.Switch(n.Drift(), short, 0)):
+        with pytest.raises(InvalidParameter, match=r"30 of 30 rounds fall to .* which has 10"):
+            game_of(nature=nature, horizon=30)
 
-    in_python, plain = played()
-    monkeypatch.setattr(Mean, "oc_compiled", True, raising=False)
-    assert in_python
-    assert played() == (False, plain)
+
+@pytest.mark.parametrize("wide", [2, 4])
+def test_levels_are_kept_in_order(wide, seed):
+    near = [0.0, -0.0, 1e-300, 0.5, np.nextafter(0.5, 1), 1.0, *np.linspace(0, 1, 900)]
+    values = np.random.default_rng(seed).choice(near, 900)
+    mine, marks = np.zeros(BEGIN + wide * 900), dict[float, int]()
+    rows = mine[BEGIN:].reshape(-1, wide)
+    for value in values.tolist():
+        if value not in marks:
+            at, marks[value] = entered(mine, rows, value + 0.0), len(marks) + 1
+            assert rows[at].tolist() == [value] + [0.0] * (wide - 1)
+            rows[at, 1:] = marks[value]
+    many, settled = int(mine[MANY]), int(mine[SETTLED])
+    table = rows[:many].tolist()
+    assert sorted(table) == [[value] + [marks[value]] * (wide - 1) for value in sorted(marks)]
+    assert 0 < settled <= many
+    assert table[:settled] == sorted(table[:settled])
+    assert table[settled:] == sorted(table[settled:])
+    assert not mine[BEGIN + many * wide :].any()
