@@ -84,7 +84,7 @@ def test_monotone_swaps_are_enumerated(gamma, task):
     )
 
 
-@given(gammas(max_levels=6), rates)
+@given(gammas(max_levels=4), rates)
 def test_the_nearest_lipschitz_values_by_bounded_least_squares(gamma, rate):
     v, w, q = gamma.predictions, gamma.mass, gamma.means
     # κ is its first value and its steps.
@@ -149,29 +149,20 @@ def test_any_task_takes_a_list():
     gamma = G.from_levels([0.2, 0.8], [0.5, 0.5], [0.8, 0.2])
     who = DecisionMaker(tasks.umbrella(), Rounded(10))
     assert restricted_swap_regret(gamma, who, swaps=[[0.8, 0.2]]) == pytest.approx(swap_regret(gamma, who))
-    with pytest.raises(
-        InvalidParameter, match=r"expected a table of payoffs or the quadratic task, or a list"
-    ):
+    with pytest.raises(InvalidParameter, match="expected a table of payoffs"):
         restricted_swap_regret(gamma, who)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"swaps": "convex"}, "expected 'monotone', 'lipschitz' or a list"),
-        ({"swaps": np.square}, "expected 'monotone', 'lipschitz' or a list"),
-        ({"swaps": 3}, "expected 'monotone', 'lipschitz' or a list"),
-        ({"swaps": []}, "is empty; expected at least one swap"),
-        ({"swaps": [[0.1, 0.2, 0.3]]}, r"swaps\[0\] has shape \(3,\); expected \(2,\)"),
-        ({"swaps": [np.square, [0.1, 1.5]]}, r"swaps\[1\]\[1\] = 1.5; expected a number in \[0, 1\]"),
-        ({"swaps": [[0.1, math.nan]]}, r"swaps\[0\]\[1\] = nan; expected a number in \[0, 1\]"),
-        ({"swaps": [lambda v: 0.5]}, r"swaps\[0\] has shape \(\)"),
-        ({"swaps": "lipschitz", "lipschitz": -1}, r"lipschitz = -1; expected a number in \[0, inf\]"),
+        *(({"swaps": wrong}, "'monotone', 'lipschitz' or a list") for wrong in ("convex", np.square, 3)),
+        ({"swaps": []}, "at least one"), ({"swaps": [[0.1, 0.2, 0.3]]}, r"shape \(3,\); expected \(2,\)"),
+        ({"swaps": [np.square, [0.1, 1.5]]}, r"swaps\[1\]\[1\] = 1.5"), ({"swaps": [[0.1, math.nan]]}, "= nan"),
+        ({"swaps": [lambda v: 0.5]}, r"shape \(\)"), ({"swaps": "lipschitz", "lipschitz": -1}, "lipschitz = -1"),
         ({"swaps": "lipschitz", "lipschitz": math.nan}, "lipschitz = nan"),
     ],
-    ids=lambda x: None if isinstance(x, str) else next(iter(x)),
-)
+)  # fmt: skip
 def test_what_is_no_family_is_refused(options, said):
-    gamma = G.from_levels([0.2, 0.8], [0.5, 0.5], [0.8, 0.2])
     with pytest.raises(InvalidParameter, match=said):
-        restricted_swap_regret(gamma, "umbrella", **options)
+        restricted_swap_regret(G.from_levels([0.2, 0.8], [0.5, 0.5], [0.8, 0.2]), "umbrella", **options)
