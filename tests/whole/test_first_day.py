@@ -4,7 +4,6 @@ import json
 import re
 
 from onlinecal.report import page_pictures
-from onlinecal.study.store import Store
 from tests.command_line import onlinecal
 from tests.pages import DOCS
 from tests.tutorials import File, steps
@@ -31,14 +30,6 @@ def test_from_an_empty_folder_to_an_own_forecaster(tmp_path):
     (tmp_path / "my.toml").write_text(uncommented(text).replace("mine.py:EMA", "mine:EMA"))
     again = onlinecal("run my.toml --runs 2 --horizon 100 --horizon 200 --resume", cwd=tmp_path)
     assert (again.stdout, again.stderr) == (said, "")
-
-
-def test_a_scenario_of_the_package_leaves_its_results_with_the_user(tmp_path):
-    onlinecal("run quickstart --runs 2 --horizon 100", cwd=tmp_path)
-    assert sorted(str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*.db")) == ["results/quickstart.db"]
-    with Store.open(tmp_path / "results" / "quickstart.db") as store:
-        assert store.meta["options"] == "--horizon 100 --runs 2"
-        assert {(cell.horizon, cell.runs) for cell in store.plan()} == {(100, 2)}
 
 
 def test_options_in_place_of_keys_are_told_with_the_results(tmp_path, monkeypatch):

@@ -54,18 +54,13 @@ def test_odd_paths_are_refused_in_one_line(tmp_path, path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "command"),
-    [("big.csv", ("measure", "--in-memory")), ("big.csv.gz", ("recalibrate", "-o", "x.csv"))],
-)
-def test_ctrl_c_while_a_file_is_read(tmp_path, name, command):
+def test_ctrl_c_while_a_file_is_read(tmp_path):
     """It comes while the file is read, and is no fault of the file."""
-    rows = b"0.123456,0,some words\n0.654321,1,some words\n" * 6_000_000
-    with (gzip.open if name.endswith(".gz") else open)(tmp_path / name, "wb") as file:
-        file.write(b"p,y,note\n" + rows)
+    with gzip.open(tmp_path / "big.csv.gz", "wb", compresslevel=1) as file:
+        file.write(b"p,y,note\n" + b"0.123456,0,some words\n0.654321,1,some words\n" * 4_000_000)
     # Signals that this process ignores, as in the background of a shell, one that it starts would ignore, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    code = [sys.executable, "-m", "onlinecal", command[0], name, *command[1:]]
+    code = [sys.executable, "-m", "onlinecal", "measure", "big.csv.gz", "--in-memory"]
     running = subprocess.Popen(code, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     time.sleep(3.5)
     assert running.poll() is None

@@ -6,12 +6,6 @@ import re
 import numpy as np
 import pytest
 
-from onlinecal.checks.conformance import Finding
-from onlinecal.checks.guarantees import GuaranteeCheck, Report
-from onlinecal.forecasters import ForecastHedging
-from onlinecal.report import style
-from onlinecal.report.catalogue import KINDS, entries
-from onlinecal.report.listing import print_check
 from tests.command_line import onlinecal
 from tests.whole.test_commands import FILES
 
@@ -36,19 +30,18 @@ DB = "results/e.db"
 MEASURE = "measure x.csv -y y -f first -f second --by by --time t --draws 20 -m smooth_ce -m distance_upper -m brier"
 LINES = (
     "run narrow.toml --resume", "run narrow.toml --dry-run", f"status {DB}", f"compare {DB} --all",
-    f"compare {DB} --ranking", f"compare {DB} --pareto ece log_loss", f"compare {DB} --paired", "list", "list rates",
-    "show cdl", "show almost_one_step_ahead", "run --help", f"plot {DB} --nature drift", MEASURE,
+    f"compare {DB} --ranking", f"compare {DB} --pareto ece log_loss", f"compare {DB} --paired", "list",
+    "show almost_one_step_ahead", "run --help", MEASURE,
 )  # fmt: skip
 
 
 def width(said):
-    """Of all lines but those of code, which are shown as they are written."""
+    """Of all lines but those of code."""
     return max(len(line.rstrip()) for line in said.splitlines() if not line.startswith(">>>"))
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_eighty_columns_of_ascii_are_enough(folder, line, monkeypatch):
-    monkeypatch.setattr(style, "written", lambda *_: b"")  # only the words of `plot` are looked at
+def test_eighty_columns_of_ascii_are_enough(folder, line):
     wide = onlinecal(line, cwd=folder, columns=80)
     plain = onlinecal(line, cwd=folder, columns=80, encoding="ascii")
     assert max(map(width, (wide.stdout, plain.stdout))) <= 80
@@ -59,52 +52,13 @@ def test_eighty_columns_of_ascii_are_enough(folder, line, monkeypatch):
         assert (symbol in wide.stdout) <= (word in plain.stdout)
 
 
-MINE = '''
-class Mine:
-    """A sentence that is so long that it has to be broken, since there are forty columns for it and no more than these.
-
-    Parameters::
-
-        mine = Mine( 1,   2)  # a comment that is longer than the forty columns, and stays in one line
-
-        theirs = Mine()
-    A paragraph again.
-
-    ```toml
-    { name = "mine.py:Mine", comment = "longer than forty columns, and all in one line" }
-    ```
-    """
-    def forecast(self): return 0.5
-    def update(self, forecast, outcome): pass
-'''
-
-
-def test_code_is_shown_as_it_is_written(tmp_path):
-    """In examples of everything that can be shown, and of a class of a user."""
-    examples = 0
-    for kind in KINDS:
-        for entry in (entry for name in KINDS[kind] for entry in entries(name) if entry["kind"] == kind):
-            code = re.findall(r"^>>> .*\n(?:.+\n?)*", entry["documentation"], re.MULTILINE)
-            if code:
-                shown = onlinecal("show", entry["name"], cwd=tmp_path, columns=40).stdout
-                assert all(f"\n{each}" in shown for each in code), entry["name"]
-                examples += len(code)
-    assert examples > 20
-    (tmp_path / "mine.py").write_text(MINE)
-    shown = onlinecal("show mine.py:Mine", cwd=tmp_path, columns=40).stdout
-    for line in (line.strip() for line in MINE.splitlines() if " = " in line or "```" in line):
-        assert line in map(str.strip, shown.splitlines())
-    assert "A sentence that is so long that it has\nto be broken" in shown
-    assert shown.splitlines().count("A paragraph again.") == 1
-
-
 def tokens(text):
     """All that has a digit, from point to point of a table: letters, digits and what stands in formulas."""
     return set(re.findall(r"[^\s,;:…]*\d[^\s,;:…]*", text))
 
 
 @pytest.mark.parametrize("columns", [40, 60])
-def test_narrow_tables_are_split_and_whole(folder, columns, capsys, monkeypatch):
+def test_narrow_tables_are_split_and_whole(folder, columns):
     for line in ("list rates", "list natures", "list measures"):
         said = onlinecal(line, cwd=folder, columns=columns).stdout
         assert width(said) <= columns
@@ -118,17 +72,6 @@ def test_narrow_tables_are_split_and_whole(folder, columns, capsys, monkeypatch)
     solved = onlinecal("solve --m 2 --horizon 6", cwd=folder, columns=columns).stdout
     assert width(solved) <= columns
     assert re.search(r"value +\d\.\d{6,}", solved)
-    cases = (("contrarian", 0.7654, 1200), ("a rather long name of a nature", 0.123, 98_765))
-    checked = [
-        GuaranteeCheck("hedging", who, ForecastHedging().guarantees[0], *rest, True) for who, *rest in cases
-    ]
-    for each in (120, columns):
-        monkeypatch.setenv("COLUMNS", str(each))
-        print_check(Report(tuple(checked), (("hedging", Finding("its state grows like O(m)", "")),)))
-        said = capsys.readouterr().out
-        assert width(said) <= each
-        for part in ("0.7654", "1,200", "contrarian", "holds against 2", "hedging"):
-            assert part in " ".join(said.split())
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
