@@ -50,22 +50,6 @@ def expected_of_truth(name: str, rounds: int) -> float:
     return float(sum(chance[h] * value(name, truth(rounds, int(h))) for h in heads))
 
 
-def rounded_ece(rounds: int, cells: int) -> float:
-    """E of the total ECE of forecasts rounded to the middles of cells of [0, 1], of independent events.
-
-    Their probabilities are (t − ½)/T. The law of how many happen in a cell is a product of two-point laws.
-    """
-    probabilities = (np.arange(rounds) + 0.5) / rounds
-    total = 0.0
-    for j in range(cells):
-        inside = probabilities[np.floor(probabilities * cells) == j]
-        law = np.ones(1)
-        for p in inside:
-            law = np.convolve(law, [1.0 - p, p])
-        total += float(law @ np.abs(np.arange(len(law)) - len(inside) * (j + 0.5) / cells))
-    return total
-
-
 def table() -> str:
     """The expected totals of both, in Markdown."""
     head = ["measure", *(f"truth, T = {T}" for T in SIZES), f"½ for ever, T = {SIZES[-1]}"]

@@ -1,7 +1,6 @@
 """CDL, its relatives, U-calibration and SCDL: worst tasks, last digits, rounding, and bounds for decision makers."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -161,18 +160,6 @@ def squared_gain(gamma, delta):
     return float(gamma.mass @ ((v - q) ** 2 - (v + delta - q) ** 2))
 
 
-def over_costs(gamma, function):
-    """∫ function(cost) d cost of what is linear between the predictions."""
-    ends = np.unique(np.concatenate([[0.0, 1.0], gamma.predictions]))
-    return sum((b - a) * function((a + b) / 2) for a, b in pairwise(ends))
-
-
-def against_foresight(gamma, cost):
-    """The loss of an umbrella carried if v > cost against one that is carried if it rains."""
-    wet = gamma.base_rate
-    return wet * (1 - cost) + (1 - wet) - tasks.payoff(gamma, tasks.umbrella(cost=float(cost)))
-
-
 @given(gammas(), decision_tasks() | st.just(tasks.quadratic()))
 def test_swap_regrets(gamma, task):
     """That of every task is at most CDL and 2 ECE, external regret at most UCal: tests/core/test_relations.py."""
@@ -214,16 +201,3 @@ def test_what_lipschitz_recalibration_gains(gamma, data):
     signs = data.draw(st.lists(st.floats(-1, 1), min_size=len(v) - 1, max_size=len(v) - 1))
     free = np.clip(first + np.concatenate([[0.0], np.cumsum(signs * np.diff(v))]), 0.0, 1.0)
     assert squared_gain(gamma, free - v) <= 2 * bound + tight
-
-
-@given(gammas())
-def test_scores(gamma):
-    mean = over_costs(gamma, lambda cost: against_foresight(gamma, cost))
-    assert value("brier", gamma) == pytest.approx(2 * mean, abs=1e-12)
-    loss = value("log_loss", gamma)
-    wealth = 0.0
-    for v, n, ones in zip(gamma.predictions, gamma.counts, gamma.positives, strict=True):
-        for share, times in ((v, ones), (1 - v, n - ones)):
-            if times > 0:
-                wealth += times * (math.log(2 * share) if share > 0 else -math.inf)
-    assert math.log(2) - loss == pytest.approx(wealth / gamma.weight, abs=1e-9)

@@ -64,18 +64,6 @@ def test_it_is_within_its_bounds(whole, exact, sampled, gamma):
 
 
 @pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)
-def test_the_bias_of_many_rounds_counts_half(whole, exact, sampled):
-    gamma = G.from_counts([0.2, 0.7], [10**8, 10**8], [4 * 10**7, 6 * 10**7])
-    value = exact(gamma)
-    assert value.lower == pytest.approx(whole(gamma) / 2, rel=1e-3)
-    assert value.upper == pytest.approx(whole(gamma) / 2, rel=1e-3)
-    # Of T fair coins at ½ the total is half the mean size of a binomial number about its mean, √(T/2π)/2 for large T.
-    value = exact(G.from_counts([0.5], [10**5], [10**5 // 2]))
-    assert value.width == 0.0
-    assert value.lower * np.sqrt(10**5) == pytest.approx(np.sqrt(1 / (2 * np.pi)) / 2, rel=1e-4)
-
-
-@pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)
 def test_of_what_rounds_weights_are_is_not_known(whole, exact, sampled):
     # Half a round each: of one of outcome 1 and one of outcome 0, or of more that are lighter.
     gamma = G.from_counts([0.5], [1.0], [0.5])

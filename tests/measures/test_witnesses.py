@@ -75,6 +75,8 @@ def test_honest_witnesses_prove_the_value_from_both_sides(record, options, gamma
     why = explain(gamma, record.name, **options)
     proved = why.verify()  # raises where the value lies outside
     assert proved.width <= 1e-9 + open_gap(record, options, why.value, gamma)
+    # Also where the other bound is far: what attains the value proves it.
+    assert record.name.startswith("smooth_ece") or proved.upper <= ends(why.value)[1] + 1e-9 + why.within
     assert (why.lower, why.upper) == (proved.lower, proved.upper)
 
 
@@ -239,16 +241,6 @@ def test_an_explanation_holds_only_for_its_own_measure_options_and_value():
         with pytest.raises((InvalidData, InvalidParameter), match=said):
             false.verify()
     assert replace(why, witnesses=()).verify() == Bracket(0.0, math.inf)
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"kernel": "gaussian"}, {"kernel": "gaussian", "scale": 0.003}], ids=str
-)
-@pytest.mark.parametrize("size", [1e-160, 1e-200, 1e-240])
-def test_squares_of_tiny_residuals_are_not_lost(options, size):
-    gamma = JointDistribution.from_levels([0.0, 0.5], [1.0, 1.0], [size, 0.5])
-    proved = explain(gamma, "kernel_ce", **options).verify()
-    assert [proved.lower, proved.upper] == pytest.approx([size / 2.0] * 2, rel=1e-14)
 
 
 RISING = np.linspace(0.4, 0.6, 1001)

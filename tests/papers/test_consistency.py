@@ -41,17 +41,6 @@ def test_exponents_that_are_attained(name):
         assert (found.c, found.s) == pytest.approx(ATTAINED[name], abs=NEAR)
 
 
-def test_the_lemmas_show():
-    # Lemma 4.5: upper distance α, lower one of order α², so that s ≥ 2c (Corollary 4.6).
-    assert consistency_exponents("distance_upper").complete["fair_coins"] == pytest.approx(0.5, abs=NEAR)
-    # Lemma 6.8: interval calibration α, upper distance of order α².
-    assert consistency_exponents("interval_ce").complete["four_points"] == pytest.approx(0.5, abs=NEAR)
-    # Theorem 8.5: the root is needed for the Laplace kernel.
-    assert consistency_exponents("kernel_ce").complete["crossed"] == pytest.approx(0.5, abs=NEAR)
-    for c, s in STATED.values():
-        assert c is None or s is None or s >= 2 * c
-
-
 def test_who_is_not_robustly_complete():
     """Two certain outcomes on the wrong sides come near to calibration, and these do not come near to 0."""
     for name in ("ece", "binned_ece", "cutoff_ce", "step_ce", "cdl", "v_cdl", "brier", "log_loss", "nce"):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.levels import LevelSets
 from onlinecal.engine import history
 from onlinecal.engine.game import Game
@@ -100,15 +99,6 @@ def test_levels_take_little_room():
             levels = sum(gamma.levels for then in known for gammas in then for gamma in gammas)
             size = sum(len(file) for group in kept.groups for file in group.files)
             assert size <= 8 * levels + runs * len(times) + 1000, (who, horizon, runs, times)
-
-
-def test_a_grid_of_any_numbers_comes_back():
-    rng = np.random.default_rng(1)
-    for grid in (np.sort(rng.random(40)), np.zeros(1), np.array([0.0, 5e-324, 1.0]), np.linspace(0, 1, 30)):
-        counts = rng.integers(0, 2**40, len(grid))
-        counts[0] += 1
-        gamma = JointDistribution.from_counts(grid, counts, counts // 2)
-        assert same(packed([[[gamma]]], grid).of(0, 0), gamma)
 
 
 # ---------------------------------------------------------------- what is not kept
@@ -211,35 +201,3 @@ def test_what_is_kept_is_the_same_in_parts_of_any_size(forecaster, at_once, held
     for i, run, stream in itertools.product(range(len(whole.rounds)), range(4), (None, 0, 1)):
         one, other = whole.gamma(i, run, stream), parts.gamma(i, run, stream)
         assert same(one, other) if one else other is None
-
-
-def test_a_list_of_one_horizon_is_read_at_its_end_alone():
-    seen = []
-
-    def levels(gamma):
-        seen.append(gamma.levels)
-        return 0.0
-
-    options = {"runs": 5, "measures": ["ece", levels]}
-    on_the_way = oc.play("forecast_hedging", "drift", horizon=100, **options).cells[0]
-    assert len(seen) == 1 + 5 * len(on_the_way.rounds)  # and once on a sample, before the game
-    seen.clear()
-    end = oc.play("forecast_hedging", "drift", horizon=[100], **options).cells[0]
-    assert len(seen) == 1 + 5
-    assert end.rounds.tolist() == [100]
-    assert len(on_the_way.rounds) > 1
-    for name, totals in end.totals.items():
-        assert totals[-1].tobytes() == on_the_way.totals[name][-1].tobytes()
-
-
-def test_an_error_names_the_run_whatever_is_read_together():
-    """NaN of a form for many Γ cannot be; of another measure the message is that of the run."""
-
-    def strange(gamma):
-        return float("nan") if gamma.weight == 100.0 and strange.left.pop() else 0.0
-
-    strange.left = [False, True, False, False]
-    with pytest.raises(
-        InvalidData, match=r"strange is NaN .*; after round 100 of 'constant' against 'drift', run 2$"
-    ):
-        oc.play("constant", "drift", horizon=[100], runs=4, measures=["ece", strange])
