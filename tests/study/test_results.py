@@ -9,7 +9,9 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import StoreError
+from onlinecal.core.guarantee import Guarantee, Sight
 from onlinecal.decisions import tasks as decisions
+from onlinecal.engine import game
 from onlinecal.study import play_batch
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
@@ -190,3 +192,47 @@ def test_more_forecasters_horizons_and_runs_are_played_and_nothing_else(results,
         assert equal(oc.Study.of(opened.store), study(grown))
     # Fewer are the first of them.
     assert resumed(results, cells())[1] == set()
+
+
+# ---------------------------------------------------------------- what players say of themselves
+
+
+def test_recorded_outcomes_the_steps_of_grids_and_loops_are_in_the_file(tmp_path, monkeypatch):
+    file = tmp_path / "rows.csv"
+    file.write_text("outcome\n" + "1\n0\n1\n" * 100)
+    replay = N.Replay(str(file))
+    natures = [N.Drift(), replay, N.Switch(N.Drift(), replay, 50)]
+    planned = cells(forecasters=[F.ForecastHedging(), F.EmpiricalMean()], natures=natures)
+    played(tmp_path / "a.db", planned[:6])
+
+    class InPython(game.Game):
+        def __init__(self, *players, **options):
+            super().__init__(*players, **options)
+            self.in_python, self.compiled = True, False
+
+    monkeypatch.setattr("onlinecal.study.run.Game", InPython)
+    found = played(tmp_path / "a.db", planned, resume=True)[0]
+    assert {cell.loop for cell in found.cells} == {"compiled", "python"}
+    assert [c.recorded for c in found.cells if c.horizon == 50] == [False, False, *[True] * 4]
+    assert {(c.forecaster, c.horizon, c.steps) for c in found.cells} == {
+        ("forecast hedging", 50, 4), ("forecast hedging", 100, 6), ("empirical mean", 50, None),
+        ("empirical mean", 100, None),
+    }  # fmt: skip
+    both, alone = (found.curve("ece", "forecast hedging", "drift", horizon=t) for t in (None, 100))
+    assert (both.fresh, both.recorded, alone.fresh) == (True, False, False)
+    assert found.curve("ece", "forecast hedging", found.natures[1]).recorded
+
+
+def test_certificates_steps_and_bounds_that_are_none_are_refused(monkeypatch):
+    nan = Guarantee("ece", "x", lambda t: float("nan"), "rate", Sight.DRAW, "nowhere")
+    for owner, name, new, said in (
+        *((game.Game, "certificates", lambda self, v=v: v, "certifies ") for v in (
+            {"ece": [0.0] * 3}, {"mine": [0.0, 0.0]}, {"mine": [0.0, np.nan, 0.0]}, {"mine": ["a", "b", "c"]},
+        )),
+        *((F.Constant, "steps_at", lambda self, horizon, m=m: m, "steps_at") for m in (0, 2.5, True, 10**7, [4])),
+        (F.Constant, "guarantees", (nan,), "is NaN at T = 50"),
+    ):  # fmt: skip
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, new)
+            with pytest.raises(oc.OnlinecalError, match=said):
+                oc.play(F.Constant(), N.Drift(), horizon=[50], runs=3)
