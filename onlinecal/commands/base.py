@@ -206,15 +206,15 @@ def answer(as_json: bool, data: Any, lines: Callable[[], Iterable[str]]) -> None
         say(line)
 
 
-def page_name(path: Path | None) -> None:
-    """Refuse a name that is not of a page, or where none can be written."""
+def page_name(path: Path | None, *pictures: str) -> None:
+    """Refuse a name that is not of a page, or of a picture of these kinds, or where none can be written."""
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.core.writing import check_new
 
     if path is None:
         return
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise InvalidParameter(f"{path}: expected a name that ends in .html")
+    if path.suffix.lower() not in (".html", ".htm", *pictures):
+        raise InvalidParameter(f"{path}: expected a name that ends in {', '.join(('.html', *pictures))}")
     check_new(path, overwrite=True)
 
 

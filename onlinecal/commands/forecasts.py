@@ -71,7 +71,11 @@ def measure(
     percent: bool = PERCENT,
     skip_missing: bool = flag("leave out rows without a forecast or an outcome", "--skip-missing"),
     sort: bool = flag("bring rows into the order of --time", "--sort"),
-    html: Path | None = option("an .html page as well, which needs no other file", "--output", "-o"),
+    html: Path | None = option(
+        "an .html page as well, which needs no other file; or a .png, .svg or .pdf with the reliability of all columns",
+        "--output",
+        "-o",
+    ),
     as_json: bool = JSON,
     seed: int = option("", default=0, hidden=True),
     delimiter: str | None = option("", hidden=True),
@@ -94,7 +98,8 @@ def measure(
     from onlinecal.report import measured
     from onlinecal.report.terminal import print_json
 
-    page_name(html)
+    pictures = ".png", ".svg", ".pdf"
+    page_name(html, *pictures)
     asked = Asked(
         tuple(forecast or ()), outcome[0] if outcome else None, positive, classes, tuple(by or ()), time, weight,
         cluster, percent, skip_missing, sort, delimiter=delimiter, encoding=encoding, negative=tuple(negative or ()),
@@ -109,7 +114,13 @@ def measure(
     names = with_all(name or ([ALL] if everything else DECIDING))
     settings = Settings(draws, level, seed, tuple(names))
     report = report_of(file, asked, settings, in_parts, outcome or ())
-    if html is not None:
+    if html is not None and html.suffix.lower() in pictures:
+        from onlinecal.report import plots
+        from onlinecal.report.page_pictures import reliability_of
+
+        found = {column.name: column.evaluation for column in report.columns[: measured.DRAWN]}
+        plots.save(reliability_of(found, Path(report.source).name), html)
+    elif html is not None:
         measured.document_of(report, drawn=True).write(html)
     if as_json:
         print_json(measured.data(report))

@@ -202,6 +202,14 @@ def of_columns(found: Mapping[str, Evaluation]) -> list[Picture]:
     ]
 
 
+def reliability_of(found: Mapping[str, Evaluation], title: str) -> Figure:
+    """The reliability of columns of a log in one panel: of few forecasts by level, else smoothed."""
+    from onlinecal.report import plots
+
+    few = all(each.gamma.levels <= SINGLE for each in found.values())
+    return plots.reliability(found, kind="points" if few else "smooth", together=True, title=title)
+
+
 def _of_log(plot: str, title: str, found: Any, **options: Any) -> Picture:
     from onlinecal.report import plots
 

@@ -1,6 +1,6 @@
 """Reliability diagrams of points, smoothed, and monotone: tables, then their picture."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Unpack, cast
 
 import numpy as np
@@ -17,7 +17,7 @@ from onlinecal.core.samples import with_ours
 from onlinecal.core.validation import choice, integer, number
 from onlinecal.logs.regression import decomposition, recalibration, smoothed
 from onlinecal.logs.resampling import Resample
-from onlinecal.measures.binned import bins_witness
+from onlinecal.measures.binned import bins_of_levels, bins_witness
 from onlinecal.measures.smooth_ece import smooth_ece
 from onlinecal.report.gammas import MOST, Drawn, Gammas, Rows, apart, gammas_of, of_gammas, spans, table_of
 from onlinecal.report.style import GREY, look, ticks
@@ -25,45 +25,53 @@ from onlinecal.report.style import GREY, look, ticks
 Kind = Literal["points", "smooth", "corp"]
 RELIABILITY: dict[str, str] = {
     "points": (
-        "Point: mean prediction and mean outcome of a level of Γ, or a bin; area: its share of the weight. Diagonal: "
-        "calibrated; the mean distance from it is the (binned) ECE. Bar: where a mean outcome lies with the stated "
-        "probability, if predictions were fixed before and outcomes drawn as predicted. Below: weight."
+        "Point: mean prediction and mean outcome of a level of Γ, or a bin; area: its share of the weight, but where "
+        "several forecasts share a panel. Diagonal: calibrated; the mean distance from it is the (binned) ECE. Bar: "
+        "where a mean outcome lies with the stated probability, if predictions were fixed before and outcomes drawn as "
+        "predicted. Below: weight, of many levels in bins of equal width."
     ),
     "smooth": (
         "Curve: mean outcome near each prediction, by a Gaussian as wide as SmoothECE, as thick as predictions are "
         "frequent. Diagonal: calibrated. Band: an approximate interval, point by point, for the same smoothed mean "
-        "outcome of the population. Below: density."
+        "outcome of the population. Below: density, of several forecasts in a panel their histograms."
     ),
     "corp": (
         "Curve: the best recalibration that keeps the order of forecasts (CORP), level in the thick parts. Brier score "
         "= MCB − DSC + UNC: miscalibration, discrimination, uncertainty. Bands: where the curve lies, point by point "
-        "(dark) and as a whole (light), if outcomes were drawn as predicted. Below: weight."
+        "(dark) and as a whole (light), if outcomes were drawn as predicted. Below: weight, of many levels "
+        "in bins of equal width."
     ),
 }
 
 #: kind → the mark of what is drawn, above densities
 MARKS = {"points": "point", "smooth": "smooth", "corp": "corp"}
-#: bins in place of more than `MOST` levels
+#: bins in place of more than `MOST` levels, of points and of histograms
 AUTOMATIC = 20
-#: the area of the smallest points, as a share of the largest; and of the largest in square typographic points
-_LEAST, _LARGEST = 0.2, 64.0
+#: the area of the smallest points, as a share of the largest; of the largest in square typographic points; and of each
+#: of several forecasts in one panel
+_LEAST, _LARGEST, _MARK = 0.2, 64.0, 24.0
 #: of axes, beyond the probabilities at either end: a point there is drawn whole
 MARGIN = 0.04
 #: rows in clusters up to which outcomes are drawn again
 ROWS = 200_000
-#: width of the Gaussian by which more of them are smoothed
-SIGMA = 0.01
+#: bins in one panel of several forecasts with more than `AUTOMATIC` levels
+COMMON = 10
 
 
-def density_of(gamma: JointDistribution, *, smooth: bool = False) -> dict[str, Any]:
-    """The share of each level; of more than `MOST`, or if `smooth`, the density by a Gaussian of this `sigma`.
+def weights_of(gamma: JointDistribution, bins: int | None = None) -> dict[str, Any]:
+    """The share of each level; of more than `MOST` levels, or with `bins`, of each bin of equal width in [0, 1]."""
+    if bins is None and gamma.levels <= MOST:
+        return {"mark": "weight", "prediction": gamma.predictions, "share": gamma.mass}
+    bins = bins or bins_for([gamma])
+    shares = np.bincount(bins_of_levels(gamma, bins, "width")[0], gamma.mass, bins)
+    edges = np.arange(bins + 1) / bins
+    return {"mark": "histogram", "left": edges[:-1], "right": edges[1:], "share": shares}
 
-    Bars of many levels would show a pattern of their own.
-    """
-    if gamma.levels <= MOST and not smooth:
-        return {"mark": "density", "prediction": gamma.predictions, "share": gamma.mass, "sigma": 0.0}
-    found = smoothed(gamma, sigma=SIGMA)
-    return {"mark": "density", "prediction": found.at, "share": found.density, "sigma": SIGMA}
+
+def bins_for(several: Iterable[JointDistribution]) -> int:
+    """Bins of [0, 1] of which there are `AUTOMATIC` between the limits of the axis."""
+    ((low, high),) = spans(np.concatenate([gamma.predictions[[0, -1]] for gamma in several]))
+    return round(AUTOMATIC / (high - low))
 
 
 def points_of(
@@ -174,24 +182,27 @@ def reliability_table(
     if bins is not None and kind != "points":
         raise InvalidParameter(f"reliability: bins = {bins!r} with kind = {kind!r}; expected kind = 'points'")
     places = {label: place if together else 0 for place, label in enumerate(several)}
-    # In one panel shares and densities have no scale in common.
-    smooth = together and max(gamma.levels for gamma in several.values() if gamma is not None) > MOST
+    known = [gamma for gamma in several.values() if gamma is not None]
+    common = bins_for(known) if together else None
+    if together and bins is None and max(gamma.levels for gamma in known) > AUTOMATIC:
+        bins, strategy = COMMON, "quantile"
 
     def make(label: Any, gamma: JointDistribution) -> tuple[str, list[dict[str, Any]]]:
         given = getattr(p[label] if isinstance(p, Mapping) else p, "resample", None)
         # A pandas Series has a method of this name.
         resample = given if isinstance(given, Resample) else None
         why = unknown(gamma, kind, resample)
-        own, density = 0.0 if why else level, density_of(gamma, smooth=smooth)
+        own, weights = 0.0 if why else level, weights_of(gamma, common)
         if kind == "smooth":
             drawn, density = smooth_of(gamma, own, resample)
+            weights = weights if together else density
         elif kind == "corp":
             drawn = corp_of(gamma, own, resample)
         else:
             drawn = points_of(gamma, bins=bins, strategy=strategy, level=own)
         clusters = resample is not None and bool(resample.clusters)
         at = {"place": places[label], "why": why if level else "", "clusters": clusters}
-        return f"{drawn['name']} = {drawn['error']:.4g}", [drawn | at, density | at]
+        return f"{drawn['name']} = {drawn['error']:.4g}", [drawn | at, weights | at]
 
     return table_of(several, make)
 
@@ -208,7 +219,7 @@ def plot_reliability(
     together: bool = False,
     **look: Unpack[Drawn],
 ) -> Figure:
-    """Mean outcomes against predictions, with how often each is predicted below.
+    """Mean outcomes against predictions; below them a histogram of the predictions, of few levels the weight of each.
 
     Parameters
     ----------
@@ -221,6 +232,7 @@ def plot_reliability(
         monotone recalibration, with the three parts of the Brier score.
     bins : int, optional
         Of points, the number of bins in place of the levels. Default: levels; of more than 200, 20 bins of equal mass.
+        Of several forecasts in one panel, of which one has more than 20 levels, 10 bins of equal mass for all.
     strategy : {"width", "quantile"}, default "width"
         Bins [j/m, (j+1)/m), the last one closed; or of about equal mass, as in `measures.binned_ece`.
     band : float or None, default 0.95
@@ -256,9 +268,11 @@ def plot_reliability(
         _draw(axis, part, below, limits, kind, together)
 
     options: dict[str, Any] = {
-        "labels": ("", "mean outcome"), "panel": (3.3, 3.9), "facts": " · ".join(facts), "lower": 0.25,
+        "labels": ("", "mean outcome"), "panel": (3.3, 4.3), "facts": " · ".join(facts), "lower": 0.25,
     }  # fmt: skip
     if together:
+        # Room for a strip of each.
+        options["lower"] = max(0.25, 0.1 * drawn["place"].nunique())
         names = table["heading"].str.replace("\n", ": ")
         table = table.assign(who=names, label="", heading="")[table["mark"] != "missing"]
         options["names"] = "who"
@@ -302,55 +316,73 @@ def from_predictions(
 
 
 def _draw(axis: Any, part: pd.DataFrame, below: Any, limits: Any, kind: Kind, together: bool) -> None:
-    for place, mine in part[part["mark"] != "density"].groupby("place"):
+    for place, mine in part[part["mark"] == MARKS[kind]].groupby("place"):
         _DRAWN[kind](axis, mine, look(int(place)), together)
     axis.plot([0, 1], [0, 1], color=GREY, linewidth=1.0, zorder=1.0)
     for (low, high), limit in zip(limits, (axis.set_xlim, axis.set_ylim), strict=True):
         limit(low - MARGIN * (high - low), high + MARGIN * (high - low))
     ticks(axis.xaxis, axis.yaxis)
-    _draw_densities(below, part[part["mark"] == "density"], together)
+    _draw_weights(below, part[part["mark"] != MARKS[kind]], together)
 
 
-def _draw_densities(below: Any, rows: pd.DataFrame, together: bool) -> None:
-    """Draws densities below a diagram with the same predictions across, several as lines."""
-    kinds = set(rows["sigma"] > 0.0)
-    below.set(xlabel="prediction", ylabel="density" if kinds == {True} else "weight")
-    for place, mine in rows.groupby("place"):
-        at, share = mine["prediction"].to_numpy(), mine["share"].to_numpy()
-        if together:
-            own = look(int(place))
-            below.plot(at, share, color=own["color"], linestyle=own["linestyle"], linewidth=1.0)
-        elif mine["sigma"].iloc[0] > 0.0:
-            below.fill_between(at, share, color=GREY, linewidth=0)
-        else:
-            # Typographic points between two levels.
-            room = 160.0 / max(np.diff(at, prepend=-1.0).min() ** -1.0, 1.0)
-            below.vlines(at, 0.0, share, color=GREY, linewidth=float(np.clip(0.6 * room, 0.6, 5.0)))
-    if kinds == {False}:
+def _draw_weights(below: Any, rows: pd.DataFrame, together: bool) -> None:
+    """Draws weights, a histogram or a density below a diagram with the same predictions across."""
+    kind, most = rows["mark"].iloc[0], float(rows["share"].max())
+    below.set(xlabel="prediction", ylabel="density" if kind == "density" else "weight")
+    if together:
+        _draw_strips(below, rows, most)
+        return
+    # One forecast has a panel of its own.
+    share = rows["share"].to_numpy()
+    if kind == "histogram":
+        below.stairs(share, np.append(rows["left"], 1.0), color=GREY, fill=True)
+    elif kind == "density":
+        below.fill_between(rows["prediction"], share, color=GREY, linewidth=0)
+    else:
+        # Typographic points between two levels.
+        at = rows["prediction"].to_numpy()
+        room = 160.0 / max(np.diff(at, prepend=-1.0).min() ** -1.0, 1.0)
+        below.vlines(at, 0.0, share, color=GREY, linewidth=float(np.clip(0.6 * room, 0.6, 5.0)))
+    if kind != "density":
         below.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}%"))
-    below.set_ylim(0.0, 1.1 * float(rows["share"].max()))
+    below.set_ylim(0.0, 1.1 * most)
     below.yaxis.set_major_locator(MaxNLocator(2))
+
+
+def _draw_strips(below: Any, rows: pd.DataFrame, most: float) -> None:
+    """Draws histograms of the same scale above each other, the first on top."""
+    places = sorted(rows["place"].unique())
+    marked = max((x for x in MaxNLocator(2).tick_values(0.0, most) if x <= most), default=most)
+    feet = {place: 1.15 * most * (len(places) - 1 - i) for i, place in enumerate(places)}
+    for place, mine in rows.groupby("place"):
+        edges, foot = np.append(mine["left"], 1.0), feet[place]
+        below.stairs(
+            mine["share"] + foot, edges, baseline=foot, color=look(int(place))["color"], fill=True, alpha=0.8
+        )
+        below.axhline(foot, color=GREY, linewidth=0.6)
+    below.set_yticks([foot + marked for foot in feet.values()], [f"{100 * marked:.3g}%"] * len(feet))
+    below.set_ylim(0.0, 1.15 * most * len(places))
 
 
 def _draw_points(axis: Any, rows: pd.DataFrame, style: dict[str, Any], together: bool) -> None:
     at, means, share = (rows[name].to_numpy() for name in ("prediction", "mean", "share"))
-    wide = float(np.clip(90.0 / max(len(rows), 10), 1.0, 7.0))
+    wide = 1.5 if together else float(np.clip(90.0 / max(len(rows), 10), 1.0, 7.0))
     if rows["level"].any():
         axis.vlines(
-            at, rows["lower"], rows["upper"], color=style["color"] if together else GREY, alpha=0.35, zorder=1.1,
-            linewidth=wide,
+            at, rows["lower"], rows["upper"], color=style["color"] if together else GREY, linewidth=wide,
+            alpha=0.5 if together else 0.35, zorder=1.1,
         )  # fmt: skip
     if together:
         axis.plot(at, means, color=style["color"], linestyle=style["linestyle"], linewidth=1.0, zorder=2.0)
     else:
         axis.vlines(at, at, means, color=style["color"], linewidth=0.7, zorder=1.9)
-    if rows["strategy"].iloc[0] != "levels":
+    if rows["strategy"].iloc[0] != "levels" and not together:
         axis.hlines(means, rows["left"], rows["right"], color=style["color"], linewidth=1.2, zorder=2.0)
     # The smallest above the others.
     last = np.argsort(-share, kind="stable")
-    area = _LARGEST * np.maximum(share / share.max(), _LEAST)
+    area = np.full(len(at), _MARK) if together else _LARGEST * np.maximum(share / share.max(), _LEAST)
     axis.scatter(
-        at[last], means[last], s=area[last] / (2 if together else 1), color=style["color"],
+        at[last], means[last], s=area[last], color=style["color"],
         marker=style["marker"] if together else "o", edgecolor=axis.get_facecolor(), linewidth=0.5, zorder=2.1,
     )  # fmt: skip
 
