@@ -103,6 +103,8 @@ class JointDistribution:
             Those that count as 0. Default: the only other one.
         drop : label or list of labels, optional
             Rows with these are left out.
+        above : float, optional
+            Outcomes are amounts, and larger ones than this count as 1.
 
         Returns
         -------

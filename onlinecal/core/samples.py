@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.rows import UNDECIDED, as_outcome, is_word
-from onlinecal.core.validation import check_lengths, check_names, check_same_rows
+from onlinecal.core.validation import check_lengths, check_names, check_same_rows, number, vector
 from onlinecal.core.words import number_of
 
 P = ParamSpec("P")
@@ -33,12 +33,13 @@ class Words(TypedDict, total=False):
 
     `positive` is the label of the event, which counts as 1. `negative` is the label that counts as 0, or a list of
     such; by default the only other one. Rows with a label in `drop` are left out. Without `positive`, outcomes are 0
-    and 1, truth values, or texts of these.
+    and 1, truth values, or texts of these. With `above`, they are amounts: larger ones than this count as 1.
     """
 
     positive: Any
     negative: Any
     drop: Any
+    above: float
 
 
 def ours(where: str, options: Mapping[str, Any], given: Iterable[str] = ()) -> dict[str, Any]:
@@ -72,13 +73,25 @@ def with_ours(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def plain(
-    rows: Mapping[str, Any], positive: Any = None, negative: Any = (), drop: Any = ()
+    rows: Mapping[str, Any],
+    positive: Any = None,
+    negative: Any = (),
+    drop: Any = (),
+    above: float | None = None,
 ) -> dict[str, Any]:
     """The same rows with outcomes 0 and 1 for labels, and p as one column, without those that are dropped."""
     found, y = dict(rows), _array(rows["y"])
     zeros, out = _listed(negative), _listed(drop)
     if zeros and positive is None:
         raise InvalidParameter(f"negative = {negative!r} without positive; expected both")
+    if above is not None:
+        if positive is not None or zeros or out:
+            raise InvalidParameter(f"above = {above!r} beside labels; expected one or the other")
+        check_same_rows(rows)
+        amounts = vector("y", rows["y"])
+        found["y"] = y = np.where(
+            np.isnan(amounts), np.nan, amounts > number("samples", "above", above, -1e308)
+        )
     if y.ndim != 1 or not (positive is not None or out or _has_words(y)):
         found["p"] = _of_event(rows["p"])
         if found["p"] is not rows["p"]:

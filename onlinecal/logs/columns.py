@@ -51,7 +51,7 @@ class Asked:
     above: float | None = None  # the outcome is 1 where the number in its column is above this one
     fractional: bool = False  # whether outcomes between 0 and 1 are expected outcomes; else they are an error
     resolutions: str | None = None  # another file, which has the outcomes
-    layout: str = ""  # the name of a platform's layout that was found
+    layout: str = ""  # the name of a platform's layout that was found, or none; "" before it is looked for
     only: tuple[tuple[str, str], ...] = ()  # columns with the word of rows that are read; others are left out
     settled: tuple[str, str] | None = None  # a word for an expected outcome, and the column that holds it
 

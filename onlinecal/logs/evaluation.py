@@ -19,6 +19,7 @@ from onlinecal.core.transcript import needs_of
 from onlinecal.core.validation import check_same_rows, choice, integer, number, vector
 from onlinecal.logs import auc, line
 from onlinecal.logs.clusters import Clustered, labels_of
+from onlinecal.logs.expected import with_halves
 from onlinecal.logs.inference import p_large_n
 from onlinecal.logs.intervals import OWN, Interval, Measurement, Method, intervals
 from onlinecal.logs.reference import Reference
@@ -53,6 +54,7 @@ def evaluate(
     level: float = 0.95,
     method: Method = "bootstrap",
     seed: int = 0,
+    fractional: bool = False,
     **words: Unpack[Words],
 ) -> Evaluation:
     """All measures of your own forecasts, in one table.
@@ -89,8 +91,11 @@ def evaluate(
         McDiarmid's inequality. They are several times as wide. Measures without such a bound have no interval.
     seed : int, default 0
         Of all draws. All measures see the same draws; asking for fewer measures changes no number.
+    fractional : bool, default False
+        Whether outcomes q between 0 and 1, such as ties, are expected outcomes. A row counts as outcome 1 with weight q
+        and as outcome 0 with weight 1 − q, in one cluster. The Brier score is then the expected one.
     **words
-        `positive`, `negative` and `drop`, as in `JointDistribution.from_samples`.
+        `positive`, `negative`, `drop` and `above`, as in `JointDistribution.from_samples`.
 
     Returns
     -------
@@ -125,10 +130,12 @@ def evaluate(
         raise InvalidParameter("evaluate: y is missing; expected the outcomes of the predictions p")
     else:
         given = plain({"p": p, "y": y, "weights": weights, "clusters": clusters}, **words)
-        gamma = JointDistribution.from_samples(given["p"], given["y"], weights=given["weights"])
+        given = with_halves(given) if fractional else given
+        weights, clusters = given["weights"], given["clusters"]
+        gamma = JointDistribution.from_samples(given["p"], given["y"], weights=weights)
         if weights is not None or clusters is not None:
             predictions = vector("p", given["p"])
-            w = np.ones(len(predictions)) if weights is None else vector("weights", given["weights"])
+            w = np.ones(len(predictions)) if weights is None else vector("weights", weights)
             samples = predictions, vector("y", given["y"]), w
             check_same_rows(given)
     labels = None if samples is None or clusters is None else labels_of(given["clusters"], len(samples[0]))

@@ -1,8 +1,12 @@
 """Outcomes between 0 and 1: expected outcomes, as of ties, and of questions that are settled at a price."""
 
+from typing import Any
+
 import numpy as np
 
 from onlinecal.core.arrays import Floats, Ints
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.validation import check_lengths, check_same_rows, check_unit, vector
 
 
 def halves(outcomes: Floats) -> tuple[Ints, Floats, Floats]:
@@ -19,3 +23,18 @@ def halves(outcomes: Floats) -> tuple[Ints, Floats, Floats]:
         np.where(half, ~second, q).astype(np.float64),
         np.where(half, np.where(second, 1.0 - q, q), 1.0),
     )
+
+
+def with_halves(given: dict[str, Any]) -> dict[str, Any]:
+    """The same p, y, weights and clusters with a row for either outcome where the outcome is an expected one."""
+    if given["weights"] is not None:
+        raise InvalidParameter("evaluate: fractional = True with weights; expected one or the other")
+    check_same_rows(given)
+    vectors = {name: vector(name, given[name]) for name in ("p", "y")}
+    check_lengths(
+        vectors | ({} if given["clusters"] is None else {"clusters": np.asarray(given["clusters"])})
+    )
+    check_unit("y", vectors["y"])
+    rows, y, weights = halves(vectors["y"])
+    clusters = rows if given["clusters"] is None else np.asarray(given["clusters"])[rows]
+    return {"p": vectors["p"][rows], "y": y, "weights": weights, "clusters": clusters}

@@ -62,7 +62,7 @@ def report_of(
             head = file.rows(HEAD)
             asked, said = columns_of(head, asked)
             panel = asked.key or asked.cluster  # of a layout
-            asked = replace(asked, key=None, cluster=None)
+            asked = replace(asked, key=None, cluster=None, layout=asked.layout or "none")
             said.append(
                 "the file is read in parts: copies of rows and dependence between neighbouring ones are not looked "
                 "for, and there are no bounds for rows without an outcome"

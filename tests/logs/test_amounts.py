@@ -85,3 +85,22 @@ def test_intervals_of_expected_outcomes_count_rows(tmp_path, seed):
     found = oc.evaluate(both, y, weights=w, clusters=label, measures=["cutoff_ce"], bootstrap=99, seed=i)
     row = report.columns[0].evaluation.rows[0]
     assert (row.value, *row.interval) == pytest.approx((found["cutoff_ce"], *found.rows[0].interval))
+    same = oc.evaluate(p, q, fractional=True, measures=["cutoff_ce"], bootstrap=99, seed=i)
+    assert (same["cutoff_ce"], same.rows[0].interval) == (row.value, row.interval)
+
+
+def test_python_has_the_same_arguments():
+    p, y = [0.25, 0.5, 0.75, 0.25], [0, 0.5, 1, 0.5]
+    assert oc.evaluate(p, y, fractional=True, measures=["ece"])["ece"] == pytest.approx(0.25 * 0.25)
+    assert oc.measures.ece(oc.JointDistribution.from_counts(p, np.ones(4), y)) == pytest.approx(0.25 * 0.25)
+    assert oc.measures.brier(p, [3, 12.5, 10, 11], above=10) == pytest.approx(
+        (0.25**2 + 0.5**2 + 2 * 0.75**2) / 4
+    )
+    for options, words in [
+        ({"fractional": True, "weights": np.ones(4)}, "fractional = True with weights"),
+        ({"fractional": True, "clusters": [1, 2]}, "clusters"),
+        ({}, r"y\[1\] = 0.5 is not an outcome; expected 0 or 1"),
+        ({"above": 10.0, "positive": 1}, "above = 10.0 beside labels"),
+    ]:
+        with pytest.raises(OnlinecalError, match=words):
+            oc.evaluate(p, y, **options)
