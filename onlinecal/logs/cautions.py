@@ -65,8 +65,7 @@ def cautions(
         said.append(f"all forecasts are multiples of 1/{steps} ({values}): they tell no finer differences")
     elif alone > DISTINCT * many:
         said.append(
-            f"{gamma.levels:,} different forecasts in {many:,.0f} rows: measures that tell levels apart (ECE, "
-            "CDL) cannot be estimated, whatever n"
+            f"{gamma.levels:,} different forecasts in {many:,.0f} rows: ECE and CDL cannot be estimated"
         )
     if ((v <= 0.0) & (gamma.positives > 0.0) | (v >= 1.0) & (gamma.positives < gamma.counts)).any():
         said.append("forecasts of 0 or 1 have been wrong, so that the log score is infinite")

@@ -44,7 +44,7 @@ LAYOUTS = (
         "Manifold export of markets", ("probability", "resolution"), "probability", "resolution",
         signs=("isresolved", "outcometype", "resolutionprobability"), words=("YES", "NO"), drop=("CANCEL", "MKT"),
         settled=("MKT", "resolutionprobability"), only=(("outcometype", "BINARY"),),
-        caution="the probability of a resolved market is its last price, maybe of a time when its outcome was known",
+        caution="the probability is the last price, maybe after the outcome was known",
     ),
     Layout(
         "Metaculus export of forecasts", ("questionid", "probabilityyes"), "probabilityyes", "resolution",

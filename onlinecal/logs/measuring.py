@@ -151,7 +151,9 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
     differences = score_differences(
         log.forecasts, log.outcomes, log.weights, log.clusters, in_time, log.counts
     )
-    said = duplicates(log.duplicates, log.rows, more_columns, [column.gamma for column in columns])
+    # Copies within a cluster are no new evidence.
+    copies = log.duplicates if log.cluster in ("", log.time) else 0
+    said = duplicates(copies, log.rows, more_columns, [column.gamma for column in columns])
     said += tiny_groups(
         {name: len(rows) if log.counts is None else log.counts[rows].sum() for name, rows in groups.items()}
     )

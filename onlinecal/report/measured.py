@@ -122,11 +122,10 @@ def document_of(report: Report, *, drawn: bool = False) -> Document:
     sections = []
     for column, own in zip_longest(report.columns, diagrams):
         found = verdict(report, column)
-        lead = worst_task(column) if found.calibration == "refuted" else ""
         parts = [
             document.Part("lead", found.words), document.Part("p", about(column)), *_cautions(column.cautions),
-            # The verdict has what there is to say of the worst threshold.
-            document.Part("lead", decision(column) if drawn else lead),
+            # The verdict has what a decision needs of the worst threshold.
+            document.Part("lead", decision(column) if drawn else ""),
             document.Part("pictures", own), *_tables(grids(report, column, drawn)),
         ]  # fmt: skip
         sections.append(Section(column.name if drawn or many > 1 else "", parts))
