@@ -47,8 +47,8 @@ class Clustered(Resample):
         self.power = float((self.of_cluster**2).sum())
         self.too_few = too_few and f"none: {too_few}"
         if not too_few and self.samples < FEWEST - 1e-9:
-            weigh = f"{self.clusters} clusters weigh as much as {self.samples:.3g} equal ones"
-            self.too_few = f"none: {weigh}; expected at least {FEWEST}"
+            less = f" weigh as much as {self.samples:.3g} equal ones" * (self.samples < 0.999 * self.clusters)
+            self.too_few = f"none: {self.clusters} clusters{less}; expected at least {FEWEST}"
 
     @property
     def error(self) -> float:
@@ -225,7 +225,7 @@ def lags_of(totals: Floats) -> Lags:
 
 
 class Blocks(NamedTuple):
-    """What is taken as independent of rows in order of time."""
+    """The parts of rows in order of time that are taken as independent."""
 
     labels: Ints | None  # None where each row is
     wider: float = 1.0  # what variances of sums of blocks are multiplied by

@@ -26,7 +26,8 @@ from onlinecal.core.arrays import Floats, Ints, cells
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.tasks import DecisionTask, Task, as_task
 from onlinecal.measures._kinks import at_half
-from onlinecal.measures.binned import bins_of_levels, ece
+from onlinecal.measures.binned import ece
+from onlinecal.measures.binned_orders import bins_of
 from onlinecal.measures.decision import cdl, cfdl, v_cdl, worst_decision_task, worst_kink
 from onlinecal.measures.smooth_ce import smooth_ce_witness
 from onlinecal.measures.soft_binned import points, scdl_binned, worst_grid_threshold
@@ -40,6 +41,8 @@ OPEN = "upper end open: "
 _REGION = 0.2
 # Outcomes of either kind that are added to variances, as in other intervals.
 _ADDED = 2.0
+# Samples by which weights of bins are drawn towards 0.
+_DRAWN = 10.0
 # The ridge on both numbers of a line of log odds, in samples. Then how near to 0 and 1 it sees forecasts.
 _RIDGE, _NEAR = 0.2, 1e-6
 
@@ -192,11 +195,19 @@ def _of_levels(past: Past) -> Found:
     return np.sign(past.q - past.v) * (np.array([[0.0], [1.0]]) - past.v), math.inf
 
 
-def _of_bins(past: Past, *, number: Ints) -> Found:
-    """Weights of 1 or −1 by the sign of the sum of residuals in a bin; `number` is that of each level."""
+def _of_bins(past: Past, *, number: Ints, mass: Floats, order: float) -> Found:
+    """Weights by the sum of residuals in a bin: its sign, or in proportion to the mean, of norm 1 for order 2.
+
+    `number` is the bin of each level, `mass` that of each bin in all samples.
+    """
     held = np.searchsorted(past.v, past.gamma.predictions)
-    sign = np.sign(np.bincount(number[held], past.gamma.residuals, number.max() + 1))
-    return sign[number] * (np.array([[0.0], [1.0]]) - past.v), math.inf
+    weight = np.bincount(number[held], past.gamma.residuals, len(mass))
+    if order == 1.0:
+        weight = np.sign(weight)
+    else:  # bins with few samples are drawn towards 0
+        weight = weight / (mass + _DRAWN * past.unit / past.gamma.weight)
+        weight /= math.sqrt(mass @ weight**2) or 1.0
+    return weight[number] * (np.array([[0.0], [1.0]]) - past.v), math.inf
 
 
 def _of_weights(past: Past, **_: Any) -> Found:
@@ -225,21 +236,30 @@ def _times(fails: float) -> float:
     return float(special.ndtri(1.0 - fails))
 
 
-def _of_signs(gamma: JointDistribution, squares: Floats) -> float:
-    """The standard deviation of a mean gain that is ±(y − v)."""
+def _variances(gamma: JointDistribution, squares: Floats) -> Floats:
+    """What each level has of the variance of a mean gain that is ±(y − v)."""
     v, of_one = gamma.predictions, squares.sum() ** 2 / gamma.weight**4
     square = np.stack((v**2, (1.0 - v) ** 2))
-    variance = (squares * square).sum() / gamma.weight**2 + _ADDED * of_one * (gamma.mass * square).sum()
-    return math.sqrt(variance)
+    return np.asarray(((squares / gamma.weight**2 + _ADDED * of_one * gamma.mass) * square).sum(axis=0))
+
+
+def _of_signs(gamma: JointDistribution, squares: Floats) -> float:
+    return math.sqrt(float(_variances(gamma, squares).sum()))
 
 
 def _above_levels(gamma: JointDistribution, squares: Floats, fails: float) -> float:
     return ece(gamma) + _times(fails) * _of_signs(gamma, squares)
 
 
-def _above_bins(gamma: JointDistribution, squares: Floats, fails: float, *, number: Ints) -> float:
-    value = float(np.abs(np.bincount(number, gamma.residuals)).sum())
-    return value + _times(fails) * _of_signs(gamma, squares)
+def _above_bins(
+    gamma: JointDistribution, squares: Floats, fails: float, *, number: Ints, mass: Floats, order: float
+) -> float:
+    sums = np.bincount(number, gamma.residuals)
+    if order == 1.0:
+        return float(np.abs(sums).sum()) + _times(fails) * _of_signs(gamma, squares)
+    # Of weights of norm 1 the deviation is at most that of all weight on one bin.
+    variance = np.bincount(number, _variances(gamma, squares)) / mass
+    return math.sqrt(float((sums**2 / mass).sum())) + _times(fails) * math.sqrt(variance.max())
 
 
 def _covered(first: Ints, last: Ints, part: Floats, size: int) -> Floats:
@@ -358,6 +378,7 @@ KINDS_OF: Mapping[str, Kind] = {
     "cdl": Kind(_of_tasks, _above_tasks),
     "ece": Kind(_of_levels, _above_levels, False),
     "binned_ece": Kind(_of_bins, _above_bins, False, False),
+    "binned_ce": Kind(_of_bins, _above_bins, False, False),
     "interval_ce": Kind(_of_weights, _above_levels, False),
     "interval_ce_bracket": Kind(_of_weights, _above_levels, False),
     "scdl_binned": Kind(_of_grid, _above_grid),
@@ -369,14 +390,15 @@ def kind_of(
     name: str, options: Mapping[str, Any], gamma: JointDistribution
 ) -> tuple[Kind, Mapping[str, Any]] | None:
     """How ends of a measure with these options are found, and options for it; None without witnesses."""
-    kind = KINDS_OF.get(name)
-    if kind is None or options.get("order", 1.0) != 1.0:
+    kind, of_bins = KINDS_OF.get(name), name in ("binned_ece", "binned_ce")
+    order, by = options.get("order", 2.0 if name == "binned_ce" else 1.0), options.get("strategy", "width")
+    if kind is None or order not in ((1.0, 2.0) if of_bins else (1.0,)) or by == "sweep":
         return None
-    if (
-        name == "binned_ece"
-    ):  # whose bins, also of quantiles, are those of all samples: no outcome has made them
-        number = bins_of_levels(gamma, options.get("bins", 10), options.get("strategy", "width"))[0]
-        return kind, {"number": np.unique(number, return_inverse=True)[1]}
+    if of_bins:
+        # Also those of quantiles are the bins of all samples: no outcome has made them.
+        mass, _, starts = bins_of(gamma, options.get("bins"), by)
+        number = np.searchsorted(starts, np.arange(gamma.levels), side="right") - 1
+        return kind, {"number": number, "mass": mass, "order": order}
     return kind, options
 
 

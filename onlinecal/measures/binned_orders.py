@@ -63,7 +63,7 @@ def binned_ce(
     0.1
     """
     order = number("binned_ce", "order", order, 1.0)
-    mass, errors, starts = _bins(gamma, bins, strategy)
+    mass, errors, starts = bins_of(gamma, bins, strategy)
     if not debiased:
         return float(weighted_norm_of(errors, mass[None, :], order)[0])
     if order != 2.0:
@@ -131,7 +131,7 @@ def _on_soft_bins(v: Floats, bins: int, temperature: float, *parts: Floats) -> l
     return held
 
 
-def _bins(gamma: JointDistribution, bins: Counted, strategy: str) -> tuple[Floats, Floats, Ints]:
+def bins_of(gamma: JointDistribution, bins: Counted, strategy: str) -> tuple[Floats, Floats, Ints]:
     """Mass and error of each bin that holds levels, and its first level."""
     by = choice("binned_ce", "strategy", strategy, ("width", "quantile", "sweep"))
     if bins is None or not np.ndim(bins):
@@ -196,7 +196,7 @@ def bin_errors(
     debiased: bool = False,
 ) -> Floats:
     """The norm of e* − e by the masses of a sample, and what those change in that of e."""
-    mass, errors, starts = _bins(change.gamma, bins, strategy)
+    mass, errors, starts = bins_of(change.gamma, bins, strategy)
     new = np.maximum(mass + np.add.reduceat(change.ones + change.zeros, starts, axis=1), 1e-300)
     after = (mass * errors + np.add.reduceat(change.residuals, starts, axis=1)) / new
     return _apart(mass, errors, new, after, order)
@@ -210,7 +210,7 @@ def _apart(mass: Floats, errors: Floats, new: Floats, after: Floats, order: floa
 def bins_together(
     gamma: JointDistribution, *, bins: Counted = None, strategy: str = "width", **options: object
 ) -> Ints:
-    _, _, starts = _bins(gamma, bins, strategy)
+    _, _, starts = bins_of(gamma, bins, strategy)
     return np.searchsorted(starts, np.arange(gamma.levels), side="right")
 
 

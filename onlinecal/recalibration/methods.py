@@ -32,8 +32,8 @@ from onlinecal.recalibration.maps import FITS, RecalibrationMap
 class Refitted(Forecaster):
     """A batch method of recalibration, fitted again to all known outcomes whenever they have grown by a factor.
 
-    Until there are two outcomes of different kinds it says the base forecast itself. Where that gives all outcomes a
-    probability below 5 %, it is fitted to them as well: targets and imagined outcomes keep it from 0 and 1.
+    Until there are two outcomes of different kinds it says the base forecast itself. Where base forecasts give all
+    outcomes a probability below 5 %, it is fitted to them. Targets and imagined outcomes keep it from 0 and 1.
 
     Guarantee: None proved.
 

@@ -17,7 +17,7 @@ LEVELS = np.arange(1, 20) / 20
 
 
 def panel(generator, many, rows, chances, shared, weigh=None):
-    """Calibrated rows of clusters, whose outcomes go by one number with the probability `shared`."""
+    """Calibrated rows of clusters. Outcomes go by the number of their cluster with the probability `shared`."""
     of = np.repeat(np.arange(many), rows)
     p, alone = generator.choice(chances, len(of)), generator.random(len(of)) >= shared
     y = (np.where(alone, generator.random(len(of)), generator.random(many)[of]) < p) * 1.0

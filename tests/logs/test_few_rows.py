@@ -75,15 +75,19 @@ def test_few_rows_show_forecasts_that_are_far_too_bold(seed):
 
 
 def test_the_lower_end_of_ece_is_no_less_than_that_of_binned_ece(seed):
-    """Also of other bins, with few rows in each; a number does not depend on what else is asked for."""
+    """Also of other bins, with few rows in each; a number does not depend on what else is asked for.
+
+    The root mean square over bins has an interval there as well.
+    """
     generator, above = np.random.default_rng([seed, 97]), 0
     bins, fine = ({"name": "binned_ece", "bins": m, "strategy": "quantile"} for m in (2, 15))
+    both = ["binned_ece", bins, fine, {**fine, "name": "binned_ce"}]
     for i in range(12):
         p = generator.random(300) if i % 2 else generator.integers(1, 20, 300) / 20
         y = generator.random(300) < special.expit((0.3 + 0.1 * (i % 5)) * special.logit(p))
-        ece_, *binned = evaluate(p, y, measures=["ece", "binned_ece", bins, fine], bootstrap=99, seed=i).rows
+        ece_, *binned, square = evaluate(p, y, measures=["ece", *both], bootstrap=99, seed=i).rows
         assert all(row.interval[0] <= ece_.interval[0] for row in binned)
-        assert binned[2].interval[1] > binned[2].value > binned[2].interval[0]
+        assert all(row.interval[1] > row.value > row.interval[0] for row in (binned[2], square))
         above += binned[1].interval[0] > 0.0
         (alone,) = evaluate(p, y, measures=[bins], bootstrap=99, seed=i).rows
         assert alone.interval == binned[1].interval
