@@ -201,11 +201,11 @@ def _of_bins(past: Past, *, number: Ints, mass: Floats, order: float) -> Found:
     `number` is the bin of each level, `mass` that of each bin in all samples.
     """
     held = np.searchsorted(past.v, past.gamma.predictions)
-    weight = np.bincount(number[held], past.gamma.residuals, len(mass))
+    sums: Floats = np.bincount(number[held], past.gamma.residuals, len(mass)).astype(np.float64)
     if order == 1.0:
-        weight = np.sign(weight)
+        weight = np.sign(sums)
     else:  # bins with few samples are drawn towards 0
-        weight = weight / (mass + _DRAWN * past.unit / past.gamma.weight)
+        weight = sums / (mass + _DRAWN * past.unit / past.gamma.weight)
         weight /= math.sqrt(mass @ weight**2) or 1.0
     return weight[number] * (np.array([[0.0], [1.0]]) - past.v), math.inf
 
