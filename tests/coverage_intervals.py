@@ -2,7 +2,8 @@
 
 `python -m tests.coverage_intervals 300 200,1000` prints it for 300 simulations of n = 200 and of n = 1000. Each design
 is a population Γ of which n samples are drawn again and again. With `300 dependent` or `300 times` they are in clusters
-or in order of time, and the mean width is printed too. With `400 few` there are few rows, and each end is counted by
+or in order of time, and the mean width is printed too. With `300 means` they have weights, or are in clusters of many
+kinds, and the Brier score is held. With `400 few` there are few rows, and each end is counted by
 itself.
 """
 
@@ -20,6 +21,7 @@ from scipy.special import expit, logit, ndtr
 from onlinecal.core.joint import JointDistribution
 from onlinecal.logs.clusters import Blocks, Clustered, blocks_in_time
 from onlinecal.logs.evaluation import evaluate, evaluated
+from onlinecal.logs.intervals import mean_interval
 from onlinecal.logs.resampling import Resample
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import ends
@@ -152,6 +154,55 @@ def dependent(population, draw, simulations: int, names):
     }
 
 
+def panel(generator, sizes, chances, shared, weigh=None):
+    """Calibrated rows of clusters of these sizes. Outcomes go by one number of each with the probability `shared`."""
+    of = np.repeat(np.arange(len(sizes)), sizes)
+    p, alone = generator.choice(chances, len(of)), generator.random(len(of)) >= shared
+    y = (np.where(alone, generator.random(len(of)), generator.random(len(sizes))[of]) < p) * 1.0
+    w = np.ones(len(of)) if weigh is None else weigh(generator, len(of))
+    gamma = JointDistribution.from_samples(p, y, weights=w)
+    return Resample(gamma, (p, y, w)) if max(sizes) == 1 else Clustered(gamma, (p, y, w), of)
+
+
+def brier_ends(resample, seed):
+    v = resample.gamma.predictions
+    return mean_interval(*resample.mean_cells(v**2, (1.0 - v) ** 2, 1.0), 199, 0.95, seed)
+
+
+_ROWS = [1] * 300
+#: sizes of clusters, chances, the probability of one number, weights
+MEANS = {
+    "300 rows, squares of exponential weights": (
+        _ROWS,
+        _LEVELS,
+        0.0,
+        lambda g, n: g.exponential(size=n) ** 2,
+    ),
+    "300 rows, log-normal weights, σ = 1.5": (_ROWS, _LEVELS, 0.0, lambda g, n: g.lognormal(0.0, 1.5, n)),
+    "300 rows, Pareto weights, events of 4 %": (
+        _ROWS,
+        0.08 * _LEVELS,
+        0.0,
+        lambda g, n: g.pareto(2.5, n) + 1.0,
+    ),
+    "50 clusters of 50": ([50] * 50, _LEVELS, 0.2, None),
+    "15 clusters of 50": ([50] * 15, _LEVELS, 0.2, None),
+    "15 clusters of 50, events of 5 %": ([50] * 15, 0.1 * _LEVELS, 0.2, None),
+    "20 clusters of 5 equal outcomes": ([5] * 20, _LEVELS, 1.0, None),
+    "60 clusters of 1 to 20": (_RAGGED, _LEVELS, 0.5, None),
+    "60 clusters of 1 to 20, events of 5 %": (_RAGGED, 0.1 * _LEVELS, 0.5, None),
+}
+
+
+def means(design: str, simulations: int, seed: int = 0) -> tuple[int, float]:
+    """How many intervals hold the Brier score of the population, and their mean width."""
+    chances = MEANS[design][1]
+    truth = float((chances * (1.0 - chances)).mean())
+    drawn = (panel(np.random.default_rng([seed, 111, i]), *MEANS[design]) for i in range(simulations))
+    low, high = np.transpose([brier_ends(each, i) for i, each in enumerate(drawn)])
+    return int(((low <= truth) & (truth <= high)).sum()), float((high - low).mean())
+
+
 _THREE, _FINE = np.array([0.1, 0.5, 0.8]), 0.05 + 0.9 * _EVEN
 #: name → population, of which few rows are drawn; S-shaped ones have half the log odds
 FEW = {
@@ -236,6 +287,11 @@ def coverage(
 
 def main() -> None:
     simulations = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    if sys.argv[2:] == ["means"]:
+        for design in MEANS:
+            held, wide = means(design, simulations)
+            print(f"| {design} | {100 * held / simulations:.1f} % | {wide:.3f} |", flush=True)
+        return
     if sys.argv[2:] in (["dependent"], ["times"]):
         scores = ("smooth_ce", "cutoff_ce", "brier", *["ece", "cdl"] * (sys.argv[2] == "dependent"))
         for design, drawn in (TIMES if sys.argv[2] == "times" else DEPENDENT).items():

@@ -10,56 +10,23 @@ from onlinecal.logs.clusters import Blocks, Clustered
 from onlinecal.logs.intervals import mean_interval
 from onlinecal.logs.measuring import Settings, measure_log
 from onlinecal.logs.reading import Log
-from onlinecal.logs.resampling import Resample
-from tests.coverage_intervals import times
+from tests.coverage_intervals import brier_ends, means, panel, times
 
 LEVELS = np.arange(1, 20) / 20
+#: what mean widths of intervals are below
+WIDE = {
+    "300 rows, squares of exponential weights": 0.16, "300 rows, Pareto weights, events of 4 %": 0.07,
+    "50 clusters of 50": 0.03, "15 clusters of 50": 0.06, "15 clusters of 50, events of 5 %": 0.3,
+    "20 clusters of 5 equal outcomes": 0.3, "60 clusters of 1 to 20": 0.08,
+}  # fmt: skip
 
 
-def panel(generator, many, rows, chances, shared, weigh=None):
-    """Calibrated rows of clusters. Outcomes go by the number of their cluster with the probability `shared`."""
-    of = np.repeat(np.arange(many), rows)
-    p, alone = generator.choice(chances, len(of)), generator.random(len(of)) >= shared
-    y = (np.where(alone, generator.random(len(of)), generator.random(many)[of]) < p) * 1.0
-    w = np.ones(len(of)) if weigh is None else weigh(generator, len(of))
-    gamma = JointDistribution.from_samples(p, y, weights=w)
-    return Resample(gamma, (p, y, w)) if rows == 1 else Clustered(gamma, (p, y, w), of)
-
-
-def brier_ends(resample, seed):
-    v = resample.gamma.predictions
-    return mean_interval(*resample.mean_cells(v**2, (1.0 - v) ** 2, 1.0), 199, 0.95, seed)
-
-
-def squared(generator, n):
-    return generator.exponential(size=n) ** 2
-
-
-DESIGNS = {
-    "300 rows, squares of exponential weights": (300, 1, LEVELS, 0.0, squared, 0.16),
-    "300 rare rows, Pareto weights": (300, 1, 0.08 * LEVELS, 0.0, lambda g, n: g.pareto(2.5, n) + 1.0, 0.08),
-    "50 clusters of 50": (50, 50, LEVELS, 0.2, None, 0.026),
-    "15 clusters of 50": (15, 50, LEVELS, 0.2, None, 0.06),
-    "15 clusters of 50, events of 5 %": (15, 50, 0.1 * LEVELS, 0.2, None, 0.3),
-    "20 clusters of 5 equal outcomes": (20, 5, LEVELS, 1.0, None, 0.3),
-}
-
-
-@pytest.mark.parametrize(
-    ("many", "rows", "chances", "shared", "weigh", "wide"), DESIGNS.values(), ids=DESIGNS
-)
-def test_brier_scores_of_weights_and_clusters_are_held(many, rows, chances, shared, weigh, wide, seed):
-    """Of 150, fewer hold the truth than the 1e-7 quantile of Binomial(150, .94) by chance with below 1e-6.
-
-    Mean widths: .137 and .054, .021, .04, .22, .23; with the largest weight and the worst loss .19 and .08, .069, .2.
-    """
-    truth = float((chances * (1.0 - chances)).mean())
-    generators = [np.random.default_rng([seed, 111, i]) for i in range(150)]
-    drawn = [panel(each, many, rows, chances, shared, weigh) for each in generators]
-    found = [brier_ends(each, i) for i, each in enumerate(drawn)]
-    low, high = np.transpose(found)
-    assert ((low <= truth) & (truth <= high)).sum() >= stats.binom.ppf(1e-7, 150, 0.94)
-    assert (high - low).mean() <= wide
+@pytest.mark.parametrize("design", WIDE)
+def test_brier_scores_of_weights_and_clusters_are_held(design, seed):
+    """Of 150, fewer hold the truth than the 1e-7 quantile of Binomial(150, .94) by chance with below 1e-6."""
+    held, wide = means(design, 150, seed)
+    assert held >= stats.binom.ppf(1e-7, 150, 0.94)
+    assert wide <= WIDE[design]
 
 
 def test_extremes_seen_do_not_do_for_rare_outcomes(seed, monkeypatch):
@@ -67,7 +34,7 @@ def test_extremes_seen_do_not_do_for_rare_outcomes(seed, monkeypatch):
     truth, held = float((0.1 * LEVELS * (1.0 - 0.1 * LEVELS)).mean()), []
     for spread in (clusters.SPREAD, 0.0):
         monkeypatch.setattr(clusters, "SPREAD", spread)
-        drawn = [panel(np.random.default_rng([seed, 112, i]), 15, 5, 0.1 * LEVELS, 1.0) for i in range(60)]
+        drawn = [panel(np.random.default_rng([seed, 112, i]), [5] * 15, 0.1 * LEVELS, 1.0) for i in range(60)]
         held.append(sum(brier_ends(each, i)[1] >= truth for i, each in enumerate(drawn)))
     assert held[0] >= 55
     assert held[1] <= 50
