@@ -1,13 +1,8 @@
 """Code that puts a value into a cell compares it with the cell's edges, as a product may round over one."""
 
 import numpy as np
-import pytest
 
 from onlinecal.core.arrays import cell, cells
-from onlinecal.engine.game import Game
-from onlinecal.forecasters import Constant
-from onlinecal.natures import Greedy, KinkApproach
-from onlinecal.natures._levels import BEGIN, MANY
 
 #: numbers of cells, and edges of each that a product misses or not
 EDGES = [(m, np.arange(m + 1)) for m in range(1, 200)] + [
@@ -25,12 +20,3 @@ def test_a_value_falls_into_the_cell_whose_edges_hold_it():
             assert [cell(x, m) for x in v[:50]] == j[:50].tolist()
             missed += int((np.floor(v * m) != j).sum())
     assert missed > 2000  # the control
-
-
-@pytest.mark.parametrize("nature", [Greedy(cells=22), Greedy("kink", cells=22), KinkApproach(cells=22)])
-def test_natures_with_cells_write_a_forecast_into_its_cell(nature):
-    for i in range(23):
-        game = Game(Constant(i / 22), nature, horizon=9, runs=range(1))
-        game.advance(9)
-        # It keeps one row, with the number of the cell first.
-        assert game.nature.state[0, [MANY, BEGIN]].tolist() == [1, i]

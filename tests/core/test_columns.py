@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.columns import Column
+from onlinecal.core.columns import SHORT, Column
 
 #: name → column
 COLUMNS = {
@@ -47,6 +47,7 @@ def test_options_are_of_python_whatever_they_were():
         return Column("function", "f", (("x", x),)).name
 
     assert name(np.array([0.5, 2])) == "f(x=[0.5, 2.0])" == name([0.5, 2.0])
+    assert [name(np.zeros(n)) == name([0.0] * n) for n in (SHORT, SHORT + 1)] == [True, False]
     one, other = np.arange(3000.0), np.arange(3000.0)
     other[1500] = 0.0
     assert name(one) == name(one.copy()) != name(other)

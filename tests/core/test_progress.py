@@ -6,13 +6,24 @@ import sys
 import time
 
 import pytest
+from rich import console as consoles
 
 import onlinecal as oc
 from onlinecal.core import progress
 from onlinecal.core.progress import Progress
-from onlinecal.report.totals import totals
-from onlinecal.study.copies import merge
-from tests.results import cells, played, study
+
+
+def test_a_terminal_of_80_columns_has_a_bar_with_the_time_left(monkeypatch):
+    made = consoles.Console(file=io.StringIO(), width=80, force_terminal=True)
+    monkeypatch.setattr(consoles, "Console", lambda **_: made)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with Progress(10**10, shown=True) as bar:
+        for _ in range(3):
+            bar.describe("forecast hedging, m = T^(1/3), against a nature with a name that is long")
+            time.sleep(0.02)
+            bar.advance(10**8)
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", made.file.getvalue())
+    assert re.search(r" 3 %.*run-rounds/s, \d+ (s|min|h) left · forecast hedg", plain)
 
 
 @pytest.mark.parametrize(("shown", "lines"), [(None, 3), (True, 4), (False, 0)])
@@ -49,36 +60,3 @@ def test_a_single_slow_measure_shows_progress_by_a_clock(monkeypatch, ticks):
 
     assert oc.evaluate([0.2, 0.8], [0, 1], measures=[slow])["slow"] == 0.25
     assert seen == ["0 % · slow\n" if ticks else ""]
-
-
-def late(folder):
-    """Ten outcomes are told to none."""
-    known = [*[40] * 40, *[60] * 10]
-    oc.recalibrate([0.3] * 50, [0, 1] * 25, times=range(50), known=known, measures=["brier"])
-
-
-def merged(folder):
-    for name in "ab":
-        played(folder / name, cells())
-    merge([folder / "a", folder / "b"], folder / "c")
-
-
-@pytest.mark.parametrize(
-    ("home", "work", "parts"),
-    [
-        ("recalibration.replay", late, 50 + 40), ("study.store", merged, 8),
-        ("report.totals", lambda folder: totals(study(cells()), ["ece"]), 4),
-    ],
-)  # fmt: skip
-def test_long_work_is_counted_by_its_parts(monkeypatch, tmp_path, home, work, parts):
-    bars = set()
-
-    class Seen(Progress):
-        def advance(self, part):
-            bars.add(self)
-            assert part <= 1
-            super().advance(part)
-
-    monkeypatch.setattr(f"onlinecal.{home}.Progress", Seen)
-    work(tmp_path)
-    assert max(bar._done for bar in bars) == parts

@@ -13,11 +13,8 @@ import pytest
 import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
-from onlinecal.engine.steps import law
 from onlinecal.forecasters.base import as_forecaster
-from onlinecal.schedules import Schedule
-from tests.engine import test_steps as steps
-from tests.engine.games import Coin, Mean, SeesDraw, Shown, Timed, game_of, played
+from tests.engine.games import Mean, SeesDraw, Shown, Timed, game_of, played
 from tests.engine.test_objects import COIN, LATE, Fails, Says
 
 
@@ -209,14 +206,25 @@ def test_nothing_is_lost_or_left_over_round_after_round():
     assert held[2][2] == 3
 
 
-def scribbles(run, place, forecast, outcome, number):
-    law(run)[0][0] = 0.125
-    return 0
+class Writes:
+    """A world that writes to an attribute of a question that it asks."""
+
+    reveals, streams = frozenset({"stream"}), ("north", "south")
+
+    def __init__(self, name, value):
+        self.name, self.value = name, value
+
+    def run(self, env, market):
+        question = market.ask(stream=1)
+        yield env.timeout(1.0)
+        setattr(question, self.name, self.value)
 
 
-@pytest.mark.parametrize("schedule", [Schedule(), LATE], ids=["at once", "late"])
-def test_a_nature_hears_the_forecast_whatever_a_step_writes(schedule):
-    heard = []
-    hears = type("Hears", (Coin,), {"update": lambda self, forecast, outcome: heard.append(forecast)})
-    game = played(steps.Says(learn=scribbles), hears, 20, runs=range(1), schedule=schedule, keeps=())
-    assert heard == game.transcripts.of(0).forecasts.tolist() == [0.5] * len(heard)
+WRITTEN = {"time": 0.5, "stream": 0, "number": 1, "forecast": 0.9, "resolved": True}
+
+
+@pytest.mark.parametrize(("name", "value"), WRITTEN.items())
+def test_a_world_only_reads_its_questions(name, value):
+    match = f"AttributeError: {name} of question 1, asked at 0,? is read-only, and was set to {value}"
+    with pytest.raises(InvalidForecast, match=match):
+        oc.play(f.EmpiricalMean(), partial(Writes, name, value), horizon=5, runs=1)

@@ -220,11 +220,6 @@ def test_parameters_that_are_refused(make, said):
         make()
 
 
-def test_counts_are_integers_of_python():
-    game = played(horizon=np.int64(3))
-    assert (type(game.asked), type(game.resolved)) == (int, int)
-
-
 @given(st.integers(1, 10**9), st.integers(1, 30))
 def test_checkpoints_are_geometric_and_end_at_the_horizon(horizon, per_decade):
     times = checkpoints(horizon, per_decade)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from itertools import cycle
 
-import numpy as np
 import pytest
 
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.engine.steps import Player
 from onlinecal.forecasters.base import as_forecaster
-from onlinecal.natures._levels import BEGIN, MANY, SETTLED, entered
 from onlinecal.natures.base import as_nature
 from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
 from tests.engine.games import Follows, Laws, Looks, Mean, SeesDraw, SeesLaw, check_all_ways, game_of
@@ -71,16 +68,6 @@ def test_a_plain_part_that_takes_all_is_refused(whole):
         game_of(WHOLES[whole](takes), n.UniformTruth())
 
 
-def test_a_player_says_whether_a_part_is_in_plain_python():
-    """A row does not hold the state of an object: what copies rows asks for this."""
-    inside = f.Delayed(f.Rounded(MEAN, 3)), n.Mixture((n.Drift(), n.Switch(n.Drift(), FOLLOWS)))
-    for pair, has in ((inside, True), ((f.Rounded(f.Constant(), 3), n.Drift()), False)):
-        game = game_of(*pair)
-        for player in (game.forecaster, game.nature):
-            assert isinstance(player, Player)
-            assert player.in_python is has
-
-
 def test_a_part_that_is_too_short_is_refused(tmp_path):
     file = tmp_path / "rows.csv"
     file.write_text("outcome\n" + "1\n" * 10)
@@ -88,23 +75,3 @@ def test_a_part_that_is_too_short_is_refused(tmp_path):
     for nature in (n.Streams((n.Drift(), short), "random", (0, 1)), n.Switch(n.Drift(), short, 0)):
         with pytest.raises(InvalidParameter, match=r"30 of 30 rounds fall to .* which has 10"):
             game_of(nature=nature, horizon=30)
-
-
-@pytest.mark.parametrize("wide", [2, 4])
-def test_levels_are_kept_in_order(wide, seed):
-    near = [0.0, -0.0, 1e-300, 0.5, np.nextafter(0.5, 1), 1.0, *np.linspace(0, 1, 900)]
-    values = np.random.default_rng(seed).choice(near, 900)
-    mine, marks = np.zeros(BEGIN + wide * 900), dict[float, int]()
-    rows = mine[BEGIN:].reshape(-1, wide)
-    for value in values.tolist():
-        if value not in marks:
-            at, marks[value] = entered(mine, rows, value + 0.0), len(marks) + 1
-            assert rows[at].tolist() == [value] + [0.0] * (wide - 1)
-            rows[at, 1:] = marks[value]
-    many, settled = int(mine[MANY]), int(mine[SETTLED])
-    table = rows[:many].tolist()
-    assert sorted(table) == [[value] + [marks[value]] * (wide - 1) for value in sorted(marks)]
-    assert 0 < settled <= many
-    assert table[:settled] == sorted(table[:settled])
-    assert table[settled:] == sorted(table[settled:])
-    assert not mine[BEGIN + many * wide :].any()
