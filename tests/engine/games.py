@@ -77,15 +77,14 @@ def check_all_ways(mine, theirs, schedule, horizon=120, compiled=True):
         return game
 
     defined, third = begun(in_python=True), horizon // 3
-    if said := refusal_of(defined.advance, horizon):
+    said = refusal_of(defined.advance, third)
+    if not said:
+        at_third, defined = came_to(defined), again(defined)
+        said = refusal_of(defined.advance, horizon)
+    if said:
         assert refusal_of(begun().advance, horizon) == said
         return
     expected, alone = came_to(defined), came_to(defined, 1)
-    defined = begun(in_python=True)
-    defined.advance(third)
-    at_third, defined = came_to(defined), again(defined)
-    defined.advance(horizon)
-    assert came_to(defined) == expected
     paused = begun()
     assert paused.compiled is compiled
     for until in (third, horizon // 2, horizon):

@@ -19,6 +19,7 @@ from onlinecal.engine import record
 from onlinecal.engine.game import Game
 from onlinecal.natures import Bernoulli, UniformTruth
 from onlinecal.schedules import Pareto, Poisson, Schedule
+from tests.examples import WHOLES
 
 # ---------------------------------------------------------------- classes that play as they are
 
@@ -227,18 +228,22 @@ def test_it_is_no_other_strategy_and_its_subclass_is_plain(marked):
         assert Game(cls, COIN, horizon=5, runs=range(1)).compiled is steps
 
 
-@pytest.mark.parametrize("whole", [f.Delayed, f.Doubling])
-def test_parts_are_compiled_once_for_a_class(whole, marked):
-    """Copies and epochs have the same steps, as their lists are as long."""
+SHORT = partial(Window, share=0.001)
+PARTS = [(f.Delayed, SHORT, 1), (f.Doubling, SHORT, 1), (WHOLES["nested"], Mean, 2)]
+
+
+@pytest.mark.parametrize(("whole", "part", "times"), PARTS)
+def test_parts_are_compiled_once_for_a_class(whole, part, times, marked):
+    """Copies and epochs have the same steps, as their lists are as long; again where a whole number becomes real."""
 
     def end():
-        return played(whole(f.as_forecaster(partial(Window, share=0.001))), COIN, schedule=LATE)[1]
+        return played(whole(f.as_forecaster(part)), COIN, schedule=LATE)[1]
 
     plain = end()
-    marked(Window)
+    marked(getattr(part, "func", part))
     record.compiled_steps.cache_clear()
     assert end() == plain
-    assert record.compiled_steps.cache_info().misses == 1
+    assert record.compiled_steps.cache_info().misses == times
 
 
 def test_it_is_played_beside_the_plain_object_once_for_the_same_beginning(marked, monkeypatch):
