@@ -1,6 +1,5 @@
 """Facts that strategies state of themselves: each is measured, for all that are registered, and lies are found."""
 
-import threading
 from collections import deque
 from dataclasses import dataclass
 from functools import cache, partial
@@ -15,10 +14,9 @@ from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.checks import facts
 from onlinecal.checks.conformance import conformance
-from onlinecal.core import strategy
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.guarantee import Forecasters, Guarantee
-from onlinecal.core.strategy import FACTS, counts_open, memory_at, memory_of, parameters, strategy_key
+from onlinecal.core.guarantee import Guarantee
+from onlinecal.core.strategy import FACTS, counts_open, memory_at, parameters, strategy_key
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.natures import NATURES, Sight, as_nature
@@ -261,35 +259,23 @@ def test_memory_that_runs_share_is_measured(where, seed):
     assert ("in what its runs share" in fault) is (where in ("module", "default"))
 
 
-def test_what_cannot_be_copied_is_a_finding(seed):
-    class Locked(Keeps):
-        safe_under_delay = True
-
-        def __init__(self):
-            self.where, self.lock = "window", threading.Lock()
-
-    for fact, said in ((facts.delay, "cannot be copied"), (facts.memory, "cannot be pickled")):
-        assert said in fact("forecaster", as_forecaster(Locked), n.Bernoulli(), seed)
-
-
 def test_whom_a_guarantee_binds():
-    ahead, hedging = f.AlmostOneStepAhead(), f.ForecastHedging()
-    forced = n.Contrarian().guarantees[0]
-    assert forced.against == Forecasters.DETERMINISTIC
-    assert forced.binds(ahead, n.Contrarian())
-    assert not forced.binds(hedging, n.Contrarian())
-    assert not forced.binds(as_forecaster(Half), n.Contrarian())
-    drawn = n.Contrarian("draw").guarantees[0]
-    assert drawn.against == Forecasters.EVERY
-    assert drawn.binds(hedging, n.Contrarian("draw"))
-    (mine,) = hedging.guarantees
-    assert mine.against == Sight.LAW
-    assert mine.binds(hedging, n.Greedy())
-    assert not mine.binds(hedging, n.Contrarian("draw"))
-    with pytest.raises(InvalidParameter, match=r"against .forecasters on Sundays.; expected a Sight"):
-        Guarantee("ece", "T", float, "deterministic", "forecasters on Sundays", "", upper=False)
-    with pytest.raises(InvalidParameter, match="a guarantee on 7; expected a Column or a measure's name"):
-        Guarantee(7, "T", float, "deterministic", Sight.LAW, "")
+    ahead, hedging, wrong, seeing = (
+        f.AlmostOneStepAhead(),
+        f.ForecastHedging(),
+        n.Contrarian(),
+        n.Contrarian("draw"),
+    )
+    (mine,), forced, drawn = hedging.guarantees, wrong.guarantees[0], seeing.guarantees[0]
+    assert [forced.binds(who, wrong) for who in (ahead, hedging, as_forecaster(Half))] == [True, False, False]
+    assert drawn.binds(hedging, seeing)
+    assert [mine.binds(hedging, who) for who in (n.Greedy(), seeing)] == [True, False]
+    for against, of, said in (
+        ("forecasters on Sundays", "ece", "Sundays"),
+        (Sight.LAW, 7, "a guarantee on 7"),
+    ):
+        with pytest.raises(InvalidParameter, match=said):
+            Guarantee(of, "T", float, "deterministic", against, "", upper=False)
 
 
 def test_what_a_nature_forces_is_promised_only_where_it_binds():
@@ -301,16 +287,7 @@ def test_what_a_nature_forces_is_promised_only_where_it_binds():
     assert bound == {*product(others, study.natures), (mixes, 'contrarian (sees="draw")')}
 
 
-# ---------------------------------------------------------------- form, words
-
-
-def test_facts_of_parts():
-    found = [strategy.some(x) for x in ([], [False], [False, None], [None, True])]
-    assert found == [False, False, None, True]
-    found = [strategy.every(x) for x in ([], [True], [True, None], [None, False])]
-    assert found == [True, True, None, False]
-    parts = {"of[0]": f.FosterVohra(swaps="all"), "of[1]": f.Rounded(f.Calibeating(), 4), "of[2]": n.Greedy()}
-    assert memory_of(parts) == "O(of[0].m + of[1].of.bins + t)"
+def test_memory_of_parts():
     whole = f.ExpertMixture((f.FosterVohra(m="T^(1/4)", swaps="all"), f.Rounded(f.Calibeating(7), 4)))
     assert whole.memory == "O(of[0].m + of[1].of.bins)"
     assert memory_at(whole, 3, 10_000) == pytest.approx(10.0 + 7)

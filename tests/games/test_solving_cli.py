@@ -18,7 +18,6 @@ def test_solve(tmp_path):
     said = onlinecal("solve --m 2 --horizon 3", cwd=tmp_path).stdout
     for words in ("value       1.03571428571 ± ", "= 29/28", "forecaster  0.5 with probability 1"):
         assert words in said
-    assert "y = 1 for that forecast" in onlinecal("solve --m 3 --horizon 5 --sight draw", cwd=tmp_path).stdout
     found = json.loads(
         onlinecal("solve --m 4 --horizon 6 --after '0.5:1, 0.5:1' --json", cwd=tmp_path).stdout
     )
@@ -26,14 +25,12 @@ def test_solve(tmp_path):
     assert (found["value"], found["value_here"], found["left"]) == (solve(4, 6).value, here.value, 4)
     assert [each["forecast"] for each in found["law"]] == list(here.forecasts)
     assert found["after"] == here.after.tolist()
-    for measure in ("ece", "step_ce"):
-        bracket = value_bracket(2, 12, 4.0, measure, progress=False)
-        said = onlinecal(f"solve --m 2 --horizon 12 --clip 4 --measure {measure}", cwd=tmp_path).stdout
-        assert f"total {measure} on 0, 1/2, …, 1 in T = 12 rounds" in said
-        assert f"between {at_most(bracket.lower, 12)} and {at_least(bracket.upper, 12)}, certified" in said
+    bracket = value_bracket(2, 12, 4.0, "step_ce", progress=False)
+    said = onlinecal("solve --m 2 --horizon 12 --clip 4 --measure step_ce", cwd=tmp_path).stdout
+    assert f"between {at_most(bracket.lower, 12)} and {at_least(bracket.upper, 12)}, certified" in said
 
 
-@pytest.mark.parametrize(("m", "horizon"), [(2, 3), (3, 5), (4, 7), (5, 5), (7, 4)])
+@pytest.mark.parametrize(("m", "horizon"), [(2, 3), (4, 7), (7, 4)])
 def test_what_is_printed_holds_for_the_rational_value(tmp_path, m, horizon):
     exact = rational_value(m, horizon)
     words = onlinecal(f"solve --m {m} --horizon {horizon}", cwd=tmp_path).stdout

@@ -359,12 +359,6 @@ def test_each_stream_is_its_part_alone(order, parts, seed):
             asked[i] += 1
 
 
-def test_sidestepping_goes_where_no_sign_is_repaired():
-    assert next_cell([0, 0, 1, 0, 0]) == (4, [0, 0, 1, 0, 0])
-    assert next_cell([0, 0, -1, 0, 0]) == (1, [0, 0, -1, 0, 0])
-    assert next_cell([0, 1, 1, -1, 0])[0] in (0, 4)  # no place is free of harm any more
-
-
 @pytest.mark.parametrize(
     ("nature", "kind", "of"),
     [
