@@ -255,18 +255,6 @@ def test_the_bounds_of_games_without_delays(seed):
     assert guarantee.delayed(2003, 1) == guarantee.bound(2003) == own.bound(2003)
 
 
-def test_greed_that_is_told_late_forces_nothing(seed):
-    """All rounds are open until the last is asked: the bias is that of fair coins, not T/2.
-
-    By Hoeffding |E| > 3.9 √T has probability at most 2 exp(−2·3.9²) = 1.3e-13.
-    """
-    for target in ("ece", "square"):
-        late, _ = play(f.Constant(0.5), Greedy(target), range(499, -1, -1), seed=seed)
-        assert late.resolved == 500
-        assert total(late.gammas()[0], "ece", {}, "lower") < 3.9 * math.sqrt(500) < 100 < 500 / 2
-        assert all(guarantee.delayed is None for guarantee in Greedy(target).guarantees)
-
-
 @pytest.mark.parametrize("nature", [Contrarian(), Contrarian("draw")])
 @pytest.mark.parametrize("delay", [0, 7])
 def test_what_is_always_wrong_is_forced_on_the_rounds_that_are_resolved(nature, delay, seed):

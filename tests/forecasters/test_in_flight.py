@@ -16,7 +16,7 @@ from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import FORECASTERS
-from tests.by_hand import revealed
+from tests.by_hand import Driven, revealed
 from tests.examples import recording
 from tests.marks import slow
 from tests.oracles import forecasters as rule
@@ -227,3 +227,24 @@ def test_rounds_in_flight(spec, make, flying, seed, folder):
     while waiting:
         tell(*waiting.popleft())
     assert game.resolved == HORIZON
+
+
+@pytest.mark.parametrize(
+    ("spec", "context", "law"),
+    [
+        *((f.Tempered(3.0), {"truth": q}, {q: 1.0}) for q in (0.0, 1.0, 0.5)),
+        (f.Shifted(-0.25), {"truth": 0.2}, {0.0: 1.0}),
+        (f.Shifted(1.0), {"truth": 0.2}, {1.0: 1.0}),
+        # So steep that the exponential of the larger number would overflow.
+        (f.Logistic(1000.0), {"features": 1.0}, {1.0: 1.0}),
+        (f.Logistic(1000.0), {"features": -1.0}, {0.0: 1.0}),
+        # Its first scaling leaves a forecast as it is but for the edge, and its bins are empty.
+        (f.TrackingPlatt(edge=0.25), {"base": 0.0}, {0.25: 1.0}),
+        *((f.StepCEMinimiser(m), {}, {0.5: 1.0}) for m in (2, 4, 10, 316)),
+        (f.StepCEMinimiser(1), {}, {0.0: 1 / 3, 1.0: 2 / 3}),
+    ],
+)
+def test_first_laws(spec, context, law):
+    said = Driven(spec, 1000).law(**context)
+    assert sorted(said) == pytest.approx(sorted(law), abs=1e-15)
+    assert [said[v] for v in sorted(said)] == pytest.approx([law[v] for v in sorted(law)], abs=1e-12)

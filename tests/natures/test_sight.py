@@ -1,6 +1,4 @@
-"""All natures: what they reveal and see, laws as distributions, plain ones, and what they refuse."""
-
-import math
+"""Sight: natures see what they declare, laws as distributions."""
 
 import numpy as np
 import pytest
@@ -12,8 +10,6 @@ from onlinecal.engine import steps
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import Constant, ForecastHedging
 from tests.natures.quarters import Quarters
-
-# ---------------------------------------------------------------- sight
 
 
 def reads(sight, what):
@@ -82,50 +78,3 @@ def test_a_law_is_shown_as_a_distribution():
     Game(Quarters(), nature, horizon=50, runs=range(2)).advance(50)
     assert {(min(law.values()) > 0.0, sum(law.values())) for law in seen} == {(True, 1.0)}
     assert {len(law) for law in seen} == {2, 3}
-
-
-# ---------------------------------------------------------------- parameters
-
-
-@pytest.mark.parametrize(
-    ("cls", "refused"),
-    [
-        (n.Bernoulli, [{"q": 1.01}, {"q": math.nan}]),
-        (n.Drift, [{"first": -0.1}]),
-        (n.Sawtooth, [{"cycles": x} for x in (-1, "T^(1/0)", math.inf)]),
-        (n.Sinusoid, [{"period": 0.5}, {"amplitude": 0.6}, {"period": "__import__('os')"}]),
-        (n.UniformTruth, [{"low": low, "high": high} for low, high in ((0.5, 0.4), (-0.1, 1), (0, 1.1))]),
-        (n.LogisticFeatures, [{"slope": 1e3}, {"bend": 0}]),
-        (n.RandomWalk, [{"step": 0}, {"step": 5}, {"step": True}, {"edge": 0}, {"first": 0.001}]),
-        (n.Piecewise, [{"segments": 0}, {"segments": 5, "change_rate": 0.1},
-                       {"change_rate": 1.5}, {"change_rate": "T"}]),
-        (n.Markov, [{"p01": 1.5}, {"p10": math.nan}]),
-        (n.EarlyStopping, [{"bias": 0}, {"bias": "T^(1/0)"}]),
-        (n.Sidestepping, [{"cells": 0}, {"cells": "__import__('os')"}]),
-        (n.Contrarian, [{"sees": "all"}]),
-        (n.Greedy, [{"target": "cdl"}, {"kink": 1.5}, {"cells": 0}, {"cells": 2.0}]),
-        (n.KinkApproach, [{"kink": 1.5}, {"dwell": 0}, {"dwell": math.nan}, {"cells": 0}, {"cells": True}]),
-        (n.SparseBias, [{"kink": -0.1}, {"reach": 0.0}, {"reach": math.inf}]),
-        (n.LogisticPolicy, [{"weights": (1,) * 7}, {"weights": "12345678"}, {"weights": (math.nan,) * 8}]),
-        (n.Ratchet, [{"width": -1.0}, {"kink": 2}, {"low": math.inf}]),
-        (n.Replay, [{"file": 3}, {"file": "a.csv", "base": 3}, {"file": "a.csv", "time": 3}]),
-        (n.Mixture, [
-            {"natures": ()}, {"natures": "bernoulli"}, {"natures": (n.Bernoulli(), Constant())},
-            {"natures": (n.Bernoulli(),), "weights": (0,)}, {"natures": (n.Bernoulli(), n.Drift()), "weights": (1,)},
-            {"natures": (n.Bernoulli(), n.Drift()), "weights": (1, -1)},
-        ]),
-        (n.Switch, [{"first": n.Drift(), "then": n.Drift}, {"first": n.Drift(), "then": n.Drift(), "at": -1}]),
-        (n.Streams, [{"parts": ()}, {"parts": n.Drift()}, {"parts": (n.Drift(), Constant())}]),
-        (n.Streams, [{"parts": (n.Drift(), n.Streams((n.Drift(),)))}]),
-        (n.Streams, [{"parts": (n.Drift(), n.Drift())} | more for more in (
-            {"order": "sorted"}, {"weights": (1, 2)}, {"order": "random", "weights": (1,)},
-            {"order": "random", "weights": (1, -1)}, {"order": "random", "weights": (0, 0)},
-            {"labels": ("a", "a")}, {"labels": ("a", "")}, {"labels": "ab"})]),
-    ],
-)  # fmt: skip
-def test_parameters_out_of_range(cls, refused):
-    for given in refused:
-        with pytest.raises(InvalidParameter):
-            cls(**given)
-    with pytest.raises(InvalidParameter, match="which is 2 at T = 10"):
-        Game(Constant(), n.Piecewise(change_rate="20/T"), horizon=10, runs=range(1))
