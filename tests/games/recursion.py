@@ -1,4 +1,4 @@
-"""The value of a game by definition: a linear program in each state, and all policies where those are few."""
+"""The value of a game by definition: a program in each state, all policies, and players that are told each history."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import numpy as np
 from scipy.optimize import linprog
 
 from onlinecal.core.joint import JointDistribution
+from onlinecal.engine.play import Question
+from onlinecal.engine.seats import seat
+from onlinecal.engine.start import start
 from onlinecal.measures import MEASURES
 
 
@@ -64,3 +67,56 @@ def value_of_deterministic_policies(measure, m, horizon):
             worst = max(worst, total(measure, m, counts))
         best = min(best, worst)
     return best
+
+
+def expectation(forecaster, nature, horizon):
+    """E[T·ECE] of a short game, both players being told each history from its beginning.
+
+    A nature that is itself random has the stream of one run: this is the expectation given its own draws.
+    """
+
+    def value(history):
+        if len(history) == horizon:
+            totals = {}
+            for forecast, y in history:
+                totals[forecast] = totals.get(forecast, 0.0) + y - forecast
+            return sum(map(abs, totals.values()))
+        found = 0.0
+        for forecast, weight in asked(horizon, history, forecaster)[0].law:
+            # Nature is asked for each forecast by itself.
+            question, theirs = asked(horizon, history, forecaster, nature)
+            question.forecast = forecast
+            q = theirs.move(question)
+            for y, p in ((0, 1.0 - q), (1, q)):
+                if weight * p > 0.0:
+                    found += weight * p * value((*history, (forecast, y)))
+        return found
+
+    return value(())
+
+
+def asked(horizon, history, forecaster, nature=None):
+    """The question after a history (forecast, outcome), …, which both players have been told; and the nature."""
+    mine = seat("forecaster", forecaster, start("forecaster", forecaster, horizon, range(1), 0))
+    theirs = nature and seat("nature", nature, start("nature", nature, horizon, range(1), 0))
+    for number in range(1, len(history) + 2):
+        question = Question(number, float(number))
+        if theirs:
+            theirs.reveal(question)
+        question.law = mine.state_law(question)
+        if number <= len(history):
+            question.forecast, question.outcome = history[number - 1]
+            drawn = [j for j, (v, w) in enumerate(question.law) if v == question.forecast and w > 0.0]
+            question.place = drawn[0]
+            if theirs:
+                theirs.move(question)
+            mine.learn(question)
+            if theirs:
+                theirs.learn(question)
+    return question, theirs
+
+
+def law_after(forecaster, m, horizon, history):
+    """The law on the grid, point → weight, after (point, outcome), …"""
+    law = asked(horizon, [(i / m, y) for i, y in history], forecaster)[0].law
+    return {round(m * value): weight for value, weight in law if weight > 0.0}

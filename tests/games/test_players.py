@@ -15,7 +15,7 @@ from onlinecal.engine.game import Game
 from onlinecal.exploit import exploit
 from onlinecal.games import solve
 from onlinecal.games.policy import LONGEST, longest, policy
-from tests.games.game_tree import expectation
+from tests.games.recursion import expectation
 
 ROUNDING = 1e-10
 

@@ -547,6 +547,7 @@ def test_a_study_of_worlds_has_bounds_where_open_questions_are_counted(tmp_path)
     assert any(stated[name] for name in stated if "beds" in name)
 
 
+@pytest.mark.slow
 def test_scenarios_and_results_know_worlds(tmp_path):
     """Whatever the number of processes, and when the runs are added."""
     (tmp_path / "s.toml").write_text(
