@@ -427,26 +427,6 @@ def test_tasks_of_a_module(planned):
     assert names == [f"swap_regret[{name}]" for name in tasks]
 
 
-def kept_under(cell):
-    """The key of its game, and those of its columns of tasks, which are kept below the game."""
-    return cell.key, frozenset(held.key for held in cell.held.values() if held.column.of_task)
-
-
-def test_options_and_source_are_part_of_the_columns_of_tasks(planned):
-    """See tests/core/test_content.py for other sources."""
-    numbers = MINE.replace("= 0.25", "= 0.75").replace("1.0, 0.1", "1.0, 0.2").replace("t=0.5", "t=0.4")
-    texts = (MINE, MINE, numbers, MINE + "HELPER = 1\n")
-    found = [kept_under(planned(text, tasks='"M:harvest", "M:threshold", "M:Own"')[0]) for text in texts]
-    games, (first, again, edited, elsewhere) = zip(*found, strict=True)
-    assert len(set(games[:3])) == 1
-    assert first == again
-    assert not edited & first
-    # The payoffs of two tasks are all that there is of them; the third has a class of its own.
-    assert 3 * len(elsewhere & first) == 2 * len(first)
-    options = [planned(tasks=f'{{name = "M:threshold", t = {t}}}')[0] for t in (0.3, 0.3, 0.4)]
-    assert len({kept_under(cell)[1] for cell in options}) == 2
-
-
 @pytest.mark.parametrize(
     ("key", "given", "said"),
     [

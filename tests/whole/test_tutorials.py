@@ -1,21 +1,15 @@
 """Tutorials print what they say, and scenarios on other pages can be played."""
 
-import doctest
 import re
 import sys
 
 import pytest
 
 from onlinecal.scenario import load
-from tests.pages import DOCS, pages
+from tests.pages import DOCS
 from tests.tutorials import Command, File, play, steps
 
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
-
-
-@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
-def test_every_block_of_a_tutorial_is_run(page):
-    list(steps(page.read_text("utf-8")))
 
 
 @pytest.mark.slow
@@ -24,21 +18,6 @@ def test_a_tutorial_prints_what_it_says(page, tmp_path):
     failed = play(page.read_text("utf-8"), tmp_path)
     assert not failed, "\n\n".join(f"$ {command.line}\n{said}" for command, said in failed)
 
-
-@pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
-def test_no_ellipsis_stands_for_a_result(page):
-    """Lines may be left out, as a whole. In a line it stands for nothing but a time or memory, which differ."""
-    text = page.read_text("utf-8")
-    said = [example.want for example in doctest.DocTestParser().get_examples(text) if not example.exc_msg]
-    if page in TUTORIALS:
-        said += [step.prints for step in steps(text) if isinstance(step, Command)]
-    lines = [line.strip() for each in said for line in each.splitlines()]
-    assert [line for line in lines if "..." in line.removeprefix("...") and not TIME.search(line)] == []
-    assert [line for line in lines if line.startswith("...") and line != "..."] == []
-
-
-#: words before what differs from run to run
-TIME = re.compile(r"\b(?:time|memory)\b")
 
 PAGE = """
 ```toml title="a.toml"

@@ -12,16 +12,11 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 #: the modules of libraries that an extra installs, and no other does
 EXTRAS = {"sklearn": {"sklearn"}, "river": {"river"}, "cluster": {"dask", "distributed"}, "search": {"cma"}}
 LIBRARIES = set().union(*EXTRAS.values())
+WAYS = "isotonic", "platt", "smooth", "venn_abers"
 #: what is done without them → the extra that it needs, or ""
 DONE = {
-    **{
-        f"oc.fit_recalibration([.1, .2, .8, .9], [0, 0, 1, 1], {way!r})([.5])": ""
-        for way in ("isotonic", "platt", "smooth", "venn_abers")
-    },
-    **{
-        f"oc.recalibrate([.1, .2, .8] * 9, [0, 1, 1] * 9, '{way}_refitted')": ""
-        for way in ("isotonic", "platt", "smooth", "venn_abers")
-    },
+    **{f"oc.fit_recalibration([.1, .2, .8, .9], [0, 0, 1, 1], {way!r})([.5])": "" for way in WAYS},
+    **{f"oc.recalibrate([.1, .2, .8] * 9, [0, 1, 1] * 9, '{way}_refitted')": "" for way in WAYS},
     "from onlinecal import *": "",
     "inspect.getmembers(oc)": "",
     "oc.play(['forecast_hedging'], ['drift'], horizon=20, runs=2, measures=['ece']).save('s.db')": "",
@@ -86,7 +81,4 @@ def test_no_other_library_is_imported_than_those_that_are_installed():
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
             others = {name.partition(".")[0] for name in names} - known
-            assert not others or (others <= LIBRARIES and "lacking(" in path.read_text("utf-8")), (
-                path,
-                others,
-            )
+            assert not others or (others <= LIBRARIES and "lacking(" in path.read_text("utf-8")), path
