@@ -315,7 +315,7 @@ class OfGamma(Protocol[P, R]):
     @overload
     def __call__(self, p: ArrayLike, y: ArrayLike, /, *arguments: Any, **options: Any) -> R: ...
     @overload
-    def __call__(self, *, p: ArrayLike, y: ArrayLike, **options: Any) -> R: ...
+    def __call__(self, **options: Any) -> R: ...
 
 
 def check_gamma(where: str, gamma: Any) -> None:
@@ -342,7 +342,7 @@ def of_gamma(function: Callable[Concatenate[JointDistribution, P], R]) -> OfGamm
 
 def _with_gamma(name: str, given: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The same arguments with Γ in the place of samples."""
-    first, *rest = given or (options.get("gamma"),)
+    first = given[0] if given else options.get("gamma")
     known = isinstance(first, JointDistribution)
     options = ours(name, options, () if known else _SAMPLES[: len(given)])
     rows = {key: options.pop(key) for key in _SAMPLES if key in options}

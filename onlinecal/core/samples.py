@@ -9,7 +9,6 @@ from typing import Any, ParamSpec, TypedDict, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.rows import UNDECIDED, as_outcome, is_word
 from onlinecal.core.validation import check_lengths, check_names, check_same_rows, number, vector
@@ -131,9 +130,7 @@ def _outcomes(texts: list[str], positive: Any, negative: list[str], drop: list[s
     for text, value in known.items():
         if value is None:
             expected = (
-                EXPECTED
-                if event is not None
-                else "expected 0 or 1, or `positive` with the label of the event"
+                "expected 0 or 1, or `positive` with the label of the event" if event is None else EXPECTED
             )
             raise InvalidData(f"y[{texts.index(text)}] = {text!r}; {expected} (there are: {there})")
         found[text] = value
@@ -145,7 +142,9 @@ def _text(label: Any) -> str:
 
 
 def _listed(labels: Any) -> list[str]:
-    """One label or several as texts."""
+    """One label, several, or none as texts."""
+    if labels is None:
+        return []
     several = not isinstance(labels, str | bytes) and isinstance(labels, Iterable)
     return [_text(label) for label in (labels if several else [labels])]
 
@@ -166,8 +165,8 @@ def _has_words(array: NDArray[Any]) -> bool:
 
 def _of_event(p: Any) -> Any:
     """The second column of probabilities of two classes, in which `predict_proba` has the event; all else as it is."""
-    first: Any = p[0] if isinstance(p, list | tuple) and p else None
-    if getattr(p, "shape", np.shape(first) and (len(p), len(first)))[1:] != (2,):
+    first = p[0] if isinstance(p, list | tuple) and p else None
+    if getattr(p, "shape", (0, *_array(first).shape))[1:] != (2,):
         return p
-    table: Floats = np.asarray(p)
+    table = _array(p)
     return table[:, 1] if table.dtype.kind == "f" and (np.abs(table.sum(axis=1) - 1.0) <= UNIT).all() else p

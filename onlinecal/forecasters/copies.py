@@ -41,7 +41,7 @@ def adds_up(column: Column) -> bool:
         return bool(column.quantity)
     options = dict(column.options)
     # Weights that stand beside the levels of Γ are others for each part.
-    chosen = options.get("strategy") == "quantile" or options.get("weights") is not None
+    chosen = options.get("strategy") == "quantile" or options.get("omega") is not None
     return column.kind == "measure" and column.measure in ADD_UP and not chosen
 
 

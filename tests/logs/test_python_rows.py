@@ -90,6 +90,7 @@ BAD = [
     ({"p": ["a", "b"] * 2, "y": [0.2, 0.3, 0.4, 0.5], "positive": "b"}, "these look swapped"),
     ({"p": np.full((4, 2), 0.5), "y": ["a", "b"] * 2, "positive": "a"}, r"one column, such as p\[:, 1\]"),
     ({"p": np.full((4, 2), 0.4)}, r"p has shape \(4, 2\); expected one dimension"),
+    ({"p": [[0.5, 0.5], [0.5]] * 2}, "p is not an array of numbers"),
     ({"p": pl.DataFrame({"a": [0.5] * 4})}, r"such as p\[:, 0\]"),
 ]  # fmt: skip
 
@@ -108,7 +109,8 @@ SAME = [
     (P, Y == 1, {}), (P.tolist(), ["False", "true", "0", "1"], {}), (P, TEXTS, {"positive": "YES "}),
     (P, pd.Series(TEXTS, dtype="category"), {"positive": "yes"}), (pl.Series(P), pl.Series(TEXTS), {"positive": "yes"}),
     (P, pl.Series(TEXTS, dtype=pl.Categorical), {"positive": "yes"}), (P, Y + 1, {"positive": 2}),
-    (P, 2 * Y - 1, {"positive": 1}), (P, Y == 1, {"positive": 1}), (1 - P, Y, {"positive": 0, "flip": True}),
+    (P, 2 * Y - 1, {"positive": 1}), (P, Y == 1, {"positive": 1, "negative": None, "drop": None}),
+    (1 - P, Y, {"positive": 0, "flip": True}),
     (P, [3, "yes", "no", "yes"], {"positive": "yes", "negative": ["no", 3]}),
     ([*P, 0.7], [*TEXTS, "void"], {"positive": "yes", "drop": "void"}), ([*P, 0.7], [*Y, -1], {"drop": [-1]}),
     (np.stack((1 - P, P), axis=1), Y, {}), (np.stack((1 - P, P), axis=1).tolist(), Y.tolist(), {}),
