@@ -207,7 +207,7 @@ def answer(as_json: bool, data: Any, lines: Callable[[], Iterable[str]]) -> None
 
 
 def page_name(path: Path | None, *pictures: str) -> None:
-    """Refuse a name that is not of a page, or of a picture of these kinds, or where none can be written."""
+    """Refuse a name that is not of a page or of these pictures, or that cannot be written."""
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.core.writing import check_new
 

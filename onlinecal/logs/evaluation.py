@@ -27,7 +27,7 @@ from onlinecal.logs.resampling import Resample, replicates, value_of
 from onlinecal.logs.table import Evaluation, Row, Value
 from onlinecal.logs.units import OfLogs
 from onlinecal.measures import EVERYTHING, with_all
-from onlinecal.measures.base import ends
+from onlinecal.measures.base import Measure, ends
 from onlinecal.study.panel import KNOWN, each_measure, listed, named_measure
 
 #: draws of either kind: each is kept, and a million tells a quantile to more digits than an interval has
@@ -36,7 +36,7 @@ MOST = 1_000_000
 #: actions, errors that are often quoted, and scores.
 DECIDING = ("smooth_ece", "smooth_ce", "cutoff_ce", "cdl", "ece", "binned_ece", "brier", "log_loss")
 #: name → a measure that no game has
-OF_LOGS = {measure.name: measure for measure in (*line.MEASURES, *auc.MEASURES)}
+OF_LOGS: dict[str, Measure] = {measure.name: measure for measure in (*line.MEASURES, *auc.MEASURES)}
 # Values that only rounding tells apart are as good as equal.
 _TIE = 1e-12
 
@@ -79,8 +79,8 @@ def evaluate(
     clusters : (n,) array_like, optional
         A label for each prediction, number or string. Default: each is a cluster of its own.
     measures : iterable, optional
-        Names, tables of a name and options, or functions Γ ↦ float, as in a study; and `OF_LOGS`, which have no
-        p-values: ``"auc"`` and the three of `calibration_line`. Default: ``"all"``, the whole catalogue,
+        Names, tables of a name and options, or functions Γ ↦ float, as in a study. `OF_LOGS`, which are ``"auc"``
+        and the three of `calibration_line`, have no p-values. Default: ``"all"``, the whole catalogue,
         `random_interval_ce` at ε = 0.1 and `smooth_ece_at` at σ = 0.1.
     bootstrap, reference : int, default 0
         Draws of either kind for intervals (200 and more for 95 %), and of calibrated outcomes; at most 10^6.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,14 +44,14 @@ def calibration_line(
     """Calibration in the large, intercept and slope, by maximum likelihood, with intervals.
 
     The model is logit P(y = 1) = a + b logit p. Calibration in the large is a with b = 1; intercept and slope are a and
-    b together. Forecasts of exactly 0 or 1 have no log odds: those that were right say nothing of a and b, and
-    are left out. Where one was wrong no line has a likelihood above 0, and there is no number. Nor is there one where
-    all outcomes are equal, where all forecasts are equal (of intercept and slope), or where a threshold separates the
-    outcomes.
+    b together. Forecasts of exactly 0 or 1 have no log odds. Those that were right say nothing of a and b,
+    and are left out. Where one was wrong no line has a likelihood above 0, and there is no number. Nor is there one
+    where all outcomes are equal. Intercept and slope also need forecasts that differ, and outcomes that no threshold
+    separates.
 
-    An interval is value ± t · error. The error is the larger of the one-step jackknife over rows, or clusters,
-    and of that of the model, with independent rows. Student's t has one degree of freedom less than there are samples
-    of the rarer outcome.
+    An interval is value ± t · error. The error is the larger of two: by the one-step jackknife of
+    rows or clusters, and by the model. The rarer outcome
+    has one sample more than Student's t has degrees of freedom.
 
     Source: Cox 1958; Miller, Hui & Tierney 1991; Van Calster et al. 2016 (names). Bell & McCaffrey 2002 (jackknife of
     clusters).
@@ -70,7 +70,7 @@ def calibration_line(
     Returns
     -------
     CalibrationLine
-        Three numbers with `value`, `interval` and `how`: the rule, or "none: " and why there is none.
+        Three numbers. Each has `value`, `interval` and `how`: the rule, or the reason why it is missing.
 
     Examples
     --------
@@ -113,7 +113,9 @@ def line_of(gamma: JointDistribution, resample: Resample | None, level: float) -
         )
     elif rows.y.min() == rows.y.max():
         why = f"all outcomes are {rows.y[0]:.0f}, and no finite number has the largest likelihood"
-    some = Rows(*(part[~certain] for part in rows[:4]), None if rows.of is None else rows.of[~certain])
+    of = None if rows.of is None else rows.of[~certain]
+    v, y, w, times = (part[~certain] for part in rows[:4])
+    some = Rows(v, y, w, times, of)
     if not why and (not len(some.v) or some.y.min() == some.y.max()):
         why = "without the forecasts of exactly 0 and 1 all outcomes are equal"
     if why:
@@ -180,10 +182,11 @@ def _errors(rows: Rows, x: Floats, mean: Floats) -> Floats:
     """The standard error of each coefficient: the larger of jackknife and model."""
     many, w = x.shape[1], rows.w
     variance = mean * (1.0 - mean)
-    outer = x[:, :, None] * x[:, None, :]
+    outer: Any = x[:, :, None] * x[:, None, :]
     curve = np.tensordot(rows.times * w * variance, outer, 1)
     inverse = np.linalg.pinv(curve, hermitian=True)
     model = inverse @ np.tensordot(rows.times * w**2 * variance, outer, 1) @ inverse
+    curves: Any
     scores, curves = x * (w * (rows.y - mean))[:, None], outer * (w * variance)[:, None, None]
     times = rows.times
     if rows.of is not None:

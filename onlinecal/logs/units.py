@@ -18,9 +18,9 @@ from onlinecal.measures.base import Ends, Measure
 
 
 class Estimate(NamedTuple):
-    """A number with its interval, or the reason why there is none."""
+    """A number with its interval, or the reason why it is missing."""
 
-    value: float  # NaN where there is no number
+    value: float  # NaN where it does not exist
     interval: Ends | None
     how: str  # how the interval is made; or "none: " and why
 
@@ -35,7 +35,7 @@ class OfLogs(Measure):
 
 
 class Rows(NamedTuple):
-    """Rows with their outcomes, each so many times, and the unit that each is in."""
+    """Rows with their outcomes, how often each is there, and the unit that it is in."""
 
     v: Floats  # forecasts
     y: Floats  # outcomes, 0 or 1
@@ -64,7 +64,7 @@ class Rows(NamedTuple):
 
 
 def rows_of(gamma: JointDistribution, resample: Resample | None) -> Rows:
-    """The rows behind Γ; without samples of weights or clusters, those of each level and outcome together."""
+    """The rows behind Γ; without weights and clusters, those of each level and outcome together."""
     if resample is None or resample.weights is None:
         y = np.repeat([0.0, 1.0], gamma.levels)
         times = np.concatenate((gamma.counts - gamma.positives, gamma.positives))
@@ -79,7 +79,7 @@ def rows_of(gamma: JointDistribution, resample: Resample | None) -> Rows:
 def samples_of(
     gamma: JointDistribution, weights: object, clusters: object, parts: tuple[Floats, Floats, Floats] | None
 ) -> Resample | None:
-    """The samples of Γ for an interval; None where its counts are not whole and there are none."""
+    """The samples of Γ for an interval; None where its counts are not whole."""
     from onlinecal.logs.clusters import Clustered, labels_of
 
     if clusters is not None and parts is not None:

@@ -1,8 +1,8 @@
 """The calibration measures: pure functions of Γ.
 
-Some exported functions are not in the catalogue. `subsampled_*_sampled` are random, `auc` may have
-no value, `true_distance` is of at most 400
-rounds (`OF_SHORT_GAMES`), and `bregman` is given a function. `distance_in_metric` has no `Sampling`.
+Some exported functions are not in the catalogue. `subsampled_*_sampled` are random, and `auc`
+may have no value. `true_distance` is of at most 400 rounds (`OF_SHORT_GAMES`), and `bregman` is given a function.
+`distance_in_metric` has no `Sampling`.
 `brier_decomposition` and `soft_rounding` return more than a number.
 """
 

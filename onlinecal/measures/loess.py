@@ -25,7 +25,7 @@ def ici(gamma: JointDistribution) -> float:
     calibrated Γ has the value 0, and errors that alternate between near forecasts cancel.
 
     Source: Austin & Steyerberg 2019; Cleveland & Devlin 1988 (loess). Deviations: R's loess interpolates the curve, and
-    rounds the number of rows in a neighbourhood down; here each level has its own regression. Above 500 levels it
+    rounds the number of rows in a neighbourhood down. Here each level has its own regression. Above 500 levels it
     is that of groups of neighbouring levels.
 
     Examples
@@ -136,7 +136,7 @@ def _moved(change: Change) -> tuple[Floats, Groups, Floats, Floats]:
         np.add.reduceat(part, groups.starts, axis=1)
         for part in (change.residuals, change.ones + change.zeros)
     )
-    # What a row adds is its distance from the local fit.
+    # A row adds its distance from the local fit.
     weight, z = groups.weight, groups.z
     sums = np.stack([(weight * z**power) @ groups.residuals for power in range(3)], axis=1)
     fitted = groups.local * _quadratic(np.einsum("iab,ib->ia", groups.solved, sums), z)

@@ -61,7 +61,7 @@ def ace(gamma: JointDistribution, *, bins: int = 10) -> float:
 def rmsce(gamma: JointDistribution, *, bins: int = 10, strategy: str = "width") -> float:
     """Root mean square calibration error over bins, `binned_ce(order=2)`.
 
-    Source: Nguyen & O'Connor 2015; Hendrycks, Mazeika & Dietterich 2019, who take bins of equal mass.
+    Source: Nguyen & O'Connor 2015; Hendrycks, Mazeika & Dietterich 2019, with bins of equal mass.
 
     Parameters
     ----------
@@ -97,9 +97,9 @@ def brier_skill(gamma: JointDistribution) -> float:
 
 @of_gamma
 def auc(gamma: JointDistribution) -> float:
-    """Area under the ROC curve: the chance that an event has a higher forecast than a case of none, ties half.
+    """Area under the ROC curve: the chance that an event has a higher forecast than a non-event, ties half.
 
-    It tells how forecasts separate outcomes, and nothing of calibration. It is NaN where all outcomes are equal.
+    It tells how forecasts separate outcomes, and nothing of calibration. Where all outcomes are equal it is NaN.
 
     Source: Mann & Whitney 1947; Hanley & McNeil 1982.
 
@@ -113,7 +113,7 @@ def auc(gamma: JointDistribution) -> float:
 
 
 def placements(gamma: JointDistribution) -> tuple[Floats, Floats]:
-    """Of each level the share of cases of none below it, and of events above it, ties half."""
+    """Of each level the shares of non-events below it and of events above it, ties half."""
     shares = []
     for part in (gamma.counts - gamma.positives, gamma.positives):
         whole = float(part.sum())
@@ -153,14 +153,22 @@ def _ace_cells(gamma: JointDistribution, *, bins: int = 10) -> Ints:
     return bin_cells(gamma, bins=bins, strategy="quantile")
 
 
-_OF_BINS = {"share": lambda **options: 0.0, "instead": "fewer bins, or smooth_ce"}
+def _no_share(**options: object) -> float:
+    return 0.0
+
+
+_INSTEAD = "fewer bins, or smooth_ce"
 
 MEASURES = (
     row(
         mce,
         "MCE | NCH15 | O(k) | no | yes | yes",
         sampling=Sampling(
-            _mce_errors, "the triangle inequality, over levels or bins", cells=_mce_cells, **_OF_BINS
+            _mce_errors,
+            "the triangle inequality, over levels or bins",
+            cells=_mce_cells,
+            share=_no_share,
+            instead=_INSTEAD,
         ),
     ),
     row(
@@ -171,7 +179,13 @@ MEASURES = (
     row(
         rmsce,
         "RMSCE | NO15; HMD19 | O(k) | no | yes | no",
-        sampling=Sampling(bin_errors, "the triangle inequality, over bins", cells=bins_together, **_OF_BINS),
+        sampling=Sampling(
+            bin_errors,
+            "the triangle inequality, over bins",
+            cells=bins_together,
+            share=_no_share,
+            instead=_INSTEAD,
+        ),
     ),
     row(
         brier_skill,

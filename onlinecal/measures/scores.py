@@ -236,7 +236,7 @@ def quotient_change(change: Change, *, losses: Losses, base: Base, score: Callab
 
 
 def quotient_limits(known: Known, radii: Floats, base: Base) -> Ends:
-    """Quotients of pairs of a score and a base rate within the radii; near its least value the quotient is curved."""
+    """Quotients of pairs of a score and a base rate within the radii. The quotient is curved near its least value."""
     b, ratio = known.gamma.base_rate, known.ends[0]
     rates = b + float(radii[1]) * np.linspace(-1.0, 1.0, 129)
     inside = rates[(rates > 0.0) & (rates < 1.0)]

@@ -210,7 +210,7 @@ def worst_task(column: Measured) -> str:
 
 
 def estimates(column: Measured, full: bool) -> list[str]:
-    """Logistic recalibration in a line; the full ones with the intercept, why there is none, AUC and skill."""
+    """Logistic recalibration in a line; the full ones with the intercept, why it is missing, AUC and skill."""
     large, intercept, slope = column.line
     parts = [f"slope {_estimate(slope)}"] + [f"intercept {_estimate(intercept)}"] * full
     if math.isnan(slope.value):

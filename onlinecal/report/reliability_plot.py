@@ -47,8 +47,8 @@ RELIABILITY: dict[str, str] = {
 MARKS = {"points": "point", "smooth": "smooth", "corp": "corp"}
 #: bins in place of more than `MOST` levels, of points and of histograms
 AUTOMATIC = 20
-#: the area of the smallest points, as a share of the largest; of the largest in square typographic points; and of each
-#: of several forecasts in one panel
+#: the area of the smallest points, as a share of the largest, and of the largest in square typographic points. The last
+#: is that of each of several forecasts in one panel
 _LEAST, _LARGEST, _MARK = 0.2, 64.0, 24.0
 #: of axes, beyond the probabilities at either end: a point there is drawn whole
 MARGIN = 0.04

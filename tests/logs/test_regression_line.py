@@ -9,8 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import onlinecal as oc
 from onlinecal.logs.line import calibration_line
-
-GRID = np.arange(1, 20) / 20
+from tests.coverage_line import CHANCES, GRID, coverage
 
 
 def sample(rng, n=400, chance=lambda p: 0.1 + 0.8 * p):
@@ -108,22 +107,12 @@ def test_one_sample_of_an_outcome_and_few_clusters_have_no_interval():
     assert calibration_line(oc.JointDistribution.from_levels(GRID, GRID, GRID)).slope.interval is None
 
 
-def coverage(rng, runs, n, chance, clusters=1):
-    """How often the intervals hold the truth, of the three numbers."""
-    gamma = oc.JointDistribution.from_levels(GRID, np.ones(19), chance(GRID))
-    truth = [one.value for one in calibration_line(gamma)]
-    held = np.zeros(3)
-    for _ in range(runs):
-        p, y = (np.repeat(part, clusters) for part in sample(rng, n, chance))
-        found = calibration_line(p, y, clusters=np.repeat(np.arange(n), clusters) if clusters > 1 else None)
-        held += [one.interval[0] <= t <= one.interval[1] for one, t in zip(found, truth, strict=True)]
-    return held / runs
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("clusters", [1, 5])
-@pytest.mark.parametrize("chance", [lambda p: p, lambda p: expit(0.5 * logit(p)), lambda p: 0.1 + 0.8 * p])
-def test_intervals_hold_the_truth(chance, clusters, seed):
+@pytest.mark.parametrize("kind", ["", "clusters", "weights"])
+@pytest.mark.parametrize("chance", CHANCES)
+def test_intervals_hold_the_truth(chance, kind, seed):
     """Of 400 samples 95 % intervals hold it in at least 91.5 %, 3.2 standard errors below."""
-    found = coverage(np.random.default_rng([seed, 5]), 400, 100, chance, clusters)
-    assert found.min() > 0.915
+    rng = np.random.default_rng([seed, 5])
+    held, _, there = coverage(rng, 400, GRID, CHANCES[chance], 100, kind, others=False)
+    assert there.min() > 0.99
+    assert held.min() > 0.915

@@ -31,7 +31,7 @@ def test_scores_are_those_of_scikit_learn(seed, decimals):
 
 
 def test_errors_of_bins_are_those_of_scikit_learn(seed):
-    # No forecast lies on the edge of a bin, on whose side libraries differ.
+    # No forecast lies on the edge of a bin: libraries differ on its side.
     p, y, _ = sample([seed, 2], decimals=15)
     for bins in (1, 5, 10):
         happened, forecast = calibration_curve(y, p, n_bins=bins)
