@@ -62,7 +62,7 @@ class Feed:
         if "asked" in self._note:
             before = {option: self._note["asked"].get(option) for option in _OPTIONS}
             for option, now in _kept(asked).items():
-                if now not in (None, False, before[option]):
+                if now is not None and now is not False and now != before[option]:
                     raise _differs(_OPTIONS[option], before[option], now)
             note, forecasts = self._note, (before.pop("forecast"),)
             self._asked = replace(

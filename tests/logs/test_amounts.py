@@ -29,9 +29,11 @@ def test_an_event_is_made_of_an_amount(tmp_path, parts):
     report = report_of(str(path), asked, Settings(draws=0, measures=("brier",)), parts)
     assert report.columns[0].brier.score == pytest.approx((0.25**2 + 0.5**2 + 0.75**2) / 3)
     assert "outcome 1 is 'temperature' above 10" in report.said
-    monitor = Monitor()
-    watch(monitor, path, asked)
+    monitor, state = Monitor(), tmp_path / "state"
+    watch(monitor, path, asked, state=state)
     assert monitor.events == 3
+    with pytest.raises(OnlinecalError, match="--above 0"):
+        watch(Monitor.load(state), path, Asked(outcome="temperature", above=0.0))
 
 
 @pytest.mark.parametrize(
