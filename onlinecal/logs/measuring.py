@@ -154,9 +154,7 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
     # Copies within a cluster are no new evidence.
     copies = log.duplicates if log.cluster in ("", log.time) else 0
     said = duplicates(copies, log.rows, more_columns, [column.gamma for column in columns])
-    said += tiny_groups(
-        {name: len(rows) if log.counts is None else log.counts[rows].sum() for name, rows in groups.items()}
-    )
+    said += tiny_groups({name: log.rows_of(rows) for name, rows in groups.items()})
     return Report(
         log.source, log.outcome, log.rows, columns, differences, log.by, log.time, list(log.said), said,
         settings, log.cluster,
@@ -266,7 +264,7 @@ def _some(log: Log, name: str, groups: Mapping[str, Any], units: Blocks) -> dict
         elif log.weights is not None:
             level = np.searchsorted(gamma.predictions, p[w > 0.0])
             squares = np.bincount(level, w[w > 0.0] ** 2, gamma.levels).astype(np.float64)
-        found[label] = Some(len(p) if counts is None else int(counts.sum()), gamma, squares, resample)
+        found[label] = Some(log.rows_of(rows), gamma, squares, resample)
     return found
 
 

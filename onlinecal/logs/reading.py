@@ -45,7 +45,12 @@ class Log:
     @property
     def rows(self) -> int:
         """n."""
-        return len(self.outcomes) - self.halves if self.counts is None else int(self.counts.sum())
+        return self.rows_of(np.arange(len(self.outcomes)))
+
+    def rows_of(self, some: Ints) -> int:
+        """How many rows of the file some of these are."""
+        many = self.weights if self.halves else self.counts
+        return len(some) if many is None else round(float(many[some].sum()))
 
 
 def read_log(table: Rows, asked: Asked) -> Log:

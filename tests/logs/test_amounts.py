@@ -59,10 +59,8 @@ def test_expected_outcomes(tmp_path):
     assert report.rows == 4
     assert report.columns[0].brier.score == pytest.approx(np.mean((p - q) ** 2 + q * (1 - q)))
     assert report.columns[0].evaluation["ece"] == pytest.approx(0.25 * 0.25)
-    assert {part.name: (part.forecast, part.event) for part in report.columns[0].groups}["a"] == (
-        0.25,
-        0.25,
-    )
+    groups = {part.name: (part.rows, part.forecast, part.event) for part in report.columns[0].groups}
+    assert groups == {"a": (2, 0.25, 0.25), "b": (2, 0.625, 0.75)}
     assert any(
         "2 of 4 outcomes q are between 0 and 1" in text and "0.125 more" in text for text in report.said
     )

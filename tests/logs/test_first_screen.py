@@ -1,4 +1,4 @@
-"""The first screen of `measure`: at most 30 lines that say whether, where, at what cost, how sure, and what to do."""
+"""The first screen of `measure`: in 30 lines whether forecasts are calibrated, where not, at what cost, how sure."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from tests.command_line import onlinecal
 
 
 def panel(rng):
-    """100 questions, each forecast by 6 people who are overconfident."""
+    """100 questions, each forecast by 6 overconfident people."""
     logit = rng.normal(0, 1.2, 100)
     question = np.repeat(np.arange(100), 6)
     y = (rng.random(100) < 1 / (1 + np.exp(-logit)))[question]
