@@ -196,9 +196,9 @@ def _of_levels(past: Past) -> Found:
 
 
 def _of_bins(past: Past, *, number: Ints, mass: Floats, order: float) -> Found:
-    """Weights by the sum of residuals in a bin: its sign, or in proportion to the mean, of norm 1 for order 2.
+    """Weights by the sum of residuals in a bin: its sign. For order 2 they have its size, and the norm 1.
 
-    `number` is the bin of each level, `mass` that of each bin in all samples.
+    `number` has the bin of each level, `mass` that of all samples in each bin.
     """
     held = np.searchsorted(past.v, past.gamma.predictions)
     sums: Floats = np.bincount(number[held], past.gamma.residuals, len(mass)).astype(np.float64)
@@ -237,7 +237,7 @@ def _times(fails: float) -> float:
 
 
 def _variances(gamma: JointDistribution, squares: Floats) -> Floats:
-    """What each level has of the variance of a mean gain that is ±(y − v)."""
+    """The share of each level in the variance of a mean gain that is ±(y − v)."""
     v, of_one = gamma.predictions, squares.sum() ** 2 / gamma.weight**4
     square = np.stack((v**2, (1.0 - v) ** 2))
     return np.asarray(((squares / gamma.weight**2 + _ADDED * of_one * gamma.mass) * square).sum(axis=0))
