@@ -94,6 +94,7 @@ def test_times_from_a_file(tmp_path):
     files = {
         "log": "asked,done\n2024-01-01,2024-01-03\n2024-01-01,\n2024-01-02 12:00,2024-01-02 12:00\n",
         "back": "asked,done\n5,6\n4,4\n", "soon": "done\nsoon\n", "early": "asked,done\n5,6\n7,6.5\n",
+        "last": "asked,done\n1,\n2,\n3,3\n",
     }  # fmt: skip
     files["other"] = files["log"]
     for name, text in files.items():
@@ -108,6 +109,8 @@ def test_times_from_a_file(tmp_path):
     assert schedule.length == 3
     schedule.clock(3, 0).check()
     assert s.Scheduled(other, "asked").fingerprint == schedule.arrivals.fingerprint
+    last = str(tmp_path / "last")
+    Schedule(s.Scheduled(last, "asked"), s.Recorded(last, "done")).clock(3, 0).check()
     wrong = Schedule(s.Scheduled(early, "asked"), s.Recorded(early, "done"))
     for make, said in (
         (lambda: schedule.clock(4, 0).check(), "horizon = 4, but the schedule has 3 questions"),
