@@ -547,27 +547,6 @@ def test_a_study_of_worlds_has_bounds_where_open_questions_are_counted(tmp_path)
     assert any(stated[name] for name in stated if "beds" in name)
 
 
-@pytest.mark.slow
-def test_scenarios_and_results_know_worlds(tmp_path):
-    """Whatever the number of processes, and when the runs are added."""
-    (tmp_path / "s.toml").write_text(
-        'horizon = 150\nruns = 2\nmeasures = ["ece"]\nforecasters = ["unchanged", "forecast_hedging"]\n'
-        'worlds = [{ name = "queue", reacts = { each = ["leave", "rush"] } }, "machines"]\n'
-    )
-    onlinecal("run", "s.toml", "-o", "two.db", "-j", 1, cwd=tmp_path)
-    onlinecal("run", "s.toml", "-o", "two.db", "--resume", "--runs", 5, cwd=tmp_path)
-    onlinecal("run", "s.toml", "-o", "five.db", "--runs", 5, "-j", 2, cwd=tmp_path)
-    onlinecal("merge", "two.db", "five.db", "-o", "both.db", cwd=tmp_path)
-    for cells in zip(
-        *(oc.load(tmp_path / f"{name}.db").cells for name in ("two", "five", "both")), strict=True
-    ):
-        assert {(cell.totals["ece"].shape[1], cell.totals["ece"].tobytes()) for cell in cells} == {
-            (5, cells[0].totals["ece"].tobytes())
-        }
-        assert cells[0].open == cells[1].open == cells[2].open  # the most of any run
-    assert len(oc.load(tmp_path / "two.db").cells) == 6
-
-
 class Liar:
     sight = "nothing"
 
