@@ -305,6 +305,7 @@ RULES = [
     (n.HalfCrossing(), half_crossing),
     (n.Mixture((n.Bernoulli(0.2), n.Drift(), n.Contrarian()), (1, 2, 1)), lambda: mixed(
         [of(lambda t, u: 0.2), drift(HORIZON), contrarian()], [0.25, 0.5, 0.25])),
+    (n.Mixture((n.KinkApproach(), n.Markov())), lambda: mixed([kink_approach(0.5, 0.2), markov(0.1, 0.1)], [0.5, 0.5])),
     (n.Switch(n.Drift(), n.Drift(1, 0), "T/4"), lambda: switched(
         drift(HORIZON // 4), drift(HORIZON - HORIZON // 4, 1, 0), HORIZON // 4)),
     (n.Switch(n.Markov(), n.EarlyStopping(3)), lambda: switched(
