@@ -194,7 +194,7 @@ def test_legends_explain_the_signs_that_occur():
           for t in ([0, 1, 2], [1, 2, 2], [3, 2, 1])),
         (lambda: fit_growth(T, np.ones((7, 1)), fresh=True, level=95), "level = 95; expected a number between 0 and 1"),
         *((lambda b=b: trend(T, np.ones((7, 1)), b), "expected a positive number at each")
-          for b in (np.negative, T[:3])),
+          for b in (np.negative, 0.0 * T, T[:3])),
     ],
 )  # fmt: skip
 def test_bad_input(ask, said):

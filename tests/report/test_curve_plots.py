@@ -152,8 +152,6 @@ def test_the_best_known_rates_are_slopes_below_the_curves(study):
         ([[0, 0]] * 4, "0 in every run"),
         ([[-1, 1]] * 4, "0 at every T"),
         ([[INF, INF]] * 4, "infinite at every T"),
-        ([[-INF, 1]] * 4, "minus infinite at every T, in 1 of 2 runs"),
-        ([[-INF, INF]] * 4, "infinite both ways, without a mean, at every T"),
         ([[-INF, -INF], [0, 0], [0, INF], [INF, -INF]],
          "0 at T = 200; infinite at T = 400, in 1 of 2 runs; minus infinite at T = 100; infinite both ways, without a "
          "mean, at T = 800"),
@@ -172,9 +170,7 @@ def test_a_curve_that_cannot_be_drawn_is_named_with_the_reason(totals, said):
     [
         ([3, 0, 5, 9], "0 at T = 200", [([200], False)]),
         ([0, 0, 5, 9], "0 at 2 T from 100 to 200", [([100, 200], False)]),
-        ([3, 4, 0, 0], "0 at 2 T from 400 to 800", [([400, 800], False)]),
         ([3, 0, 0, 9], "0 at 2 T from 200 to 400", [([200, 400], False)]),
-        ([3, 0, 9, 0], "0 at 2 T from 200 to 800", [([200, 800], False)]),
         ([0, 4, 5, INF], "0 at T = 100; infinite at T = 800", [([800], True), ([100], False)]),
     ],
 )
@@ -398,10 +394,3 @@ def test_the_interval_of_a_slope_covers_what_it_says(fresh, runs, seed):
         hold += lower <= truth <= upper
         control += abs(value - truth) <= (upper - lower) / 4
     assert hold >= binom.ppf(1e-6, many, 0.93) > control
-
-
-def test_slopes_share_limits_by_row():
-    steep = [cell("a", [t**2.0] * 2, "other", times=(t,)) for t in (100, 200, 400)]
-    flat = [cell("a", {"ece": [t**0.5] * 2, "cdl": [t**0.4] * 2}, times=(t,)) for t in (100, 200, 400)]
-    limits = [axis.get_ylim() for axis in plot_slopes(made(*flat, *steep).curves()).axes]
-    assert limits[0] == limits[1] != limits[2]

@@ -67,13 +67,15 @@ def test_a_reliability_diagram_is_of_the_levels(gamma):
         (points["left"], points["right"]), (density["prediction"], gamma.predictions), (density["share"], gamma.mass),
     ):  # fmt: skip
         assert np.array_equal(one, other)
+    below = plots.reliability(gamma).axes[1].yaxis
+    assert [below.get_major_formatter()(share, 0) for share in (0.0, 0.05, 0.2)] == ["0%", "5%", "20%"]
     table = plots.reliability_table(gamma)
     assert {*table["strategy"][table["mark"] == "point"]} == {"levels"}
     assert {*table["error"][table["mark"] == "point"]} == {ece(gamma)}
 
 
 @pytest.mark.parametrize("strategy", ["width", "quantile"])
-@pytest.mark.parametrize("bins", [1, 7, 15])
+@pytest.mark.parametrize("bins", [1, 7])
 def test_bins_are_those_of_the_binned_error(gamma, bins, strategy):
     points = points_of(gamma, bins=bins, strategy=strategy)
     predictions, shares = points["prediction"], points["share"]
@@ -94,7 +96,7 @@ def test_an_edge_belongs_to_the_bin_above_it():
     assert points["prediction"].tolist() == [0.29, 0.3, 1.0]
 
 
-@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+@pytest.mark.parametrize("level", [0.5, 0.95])
 def test_the_band_of_a_level_is_that_of_the_binomial_law(level):
     n = np.array([1, 2, 5, 30, 200, 10_000, 10**9], dtype=float)[:, None]
     v = np.array([1e-9, 0.01, 0.1, 1 / 3, 0.5, 0.9, 1 - 1e-9])
@@ -110,7 +112,7 @@ def test_the_band_of_a_level_is_that_of_the_binomial_law(level):
     assert low.tolist() == high.tolist() == [0.0, 1.0]
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.05, 0.3, 0.49])
+@pytest.mark.parametrize("spread", [0.05, 0.49])
 @pytest.mark.parametrize("level", [0.5, 0.95])
 def test_the_band_of_a_bin_holds_at_least_what_it_says(spread, level):
     """Exactly, by the law of the sum of different outcomes; Hoeffding's theorem is not used."""
@@ -442,35 +444,30 @@ def test_what_is_refused(gamma):
 
 def title(fig):
     """The line of the title: in a legend, where there is one."""
-    return (
-        fig.legends[0].get_title().get_text()
-        if fig.legends
-        else fig._suptitle.get_text()
-        if fig._suptitle
-        else ""
-    )
+    if fig.legends:
+        return fig.legends[0].get_title().get_text()
+    return fig._suptitle.get_text() if fig._suptitle else ""
 
 
 def test_title_lines_say_how_wide_bands_are_and_why_there_are_none(distinct, gamma):
     p, y = distinct
     scaled = G.from_levels(gamma.predictions, gamma.mass, gamma.means)
     for kind in ("points", "smooth", "corp"):
-        assert (
-            title(plots.reliability(scaled, kind=kind))
-            == "no band, for weights are not whole numbers of rounds"
-        )
-        assert title(plots.reliability(gamma, kind=kind, band=0.9)) == "bands of 90%"
-        assert title(plots.reliability(gamma, kind=kind, band=None)) == ""
+        said = [title(plots.reliability(gamma, kind=kind, band=band)) for band in (0.9, None)]
+        assert said == ["bands of 90%", ""]
+        assert title(plots.reliability(scaled, kind=kind)).startswith("no band, for weights")
     assert decisions_of(CALM, against="levels")[1] == "no threshold loses anything"
+    for positives, act, why in (
+        ([20, 40], "≥ 0.8", "0.8 are too high"),
+        ([60, 80], "> 0.2", "0.2 are too low"),
+    ):
+        said = decisions_of(G.from_counts([0.2, 0.8], [100, 100], positives), against="levels")[1]
+        assert said.startswith(f"act when p {act}: 0.25 lost for each decision; predictions of {why} by 0.4")
     said = title(plots.trajectory(p, y, width="page"))
     assert said == f"band of 95% · seen outside by forecast {running_bias(p, y).left:,}"
-    assert title(plots.trajectory(p, y, band=None)) == ""
-    said = title(plots.trajectory(p, y, measure={"name": "ece", "order": 2.0}, window=100))
-    assert said.startswith("no intervals: 100% of the weight is on levels with fewer")
-    fig = plots.murphy({"a": p, "b": 1 - p}, y, difference=True, band=0.9)
-    assert title(fig) == "b less a · band of 90%"
     fig = plots.murphy({"$a$": p, "b": 1 - p, "c": p**2}, y)
     assert [text.get_text() for text in fig.legends[0].get_texts()] == [r"\$a\$", "b", "c"]
+    assert title(plots.murphy({"a": p, "b": 1 - p}, y, difference=True, band=0.9)) == "b less a · band of 90%"
 
 
 def test_bands_of_clusters_are_by_them_and_points_have_none(monkeypatch):
@@ -529,17 +526,6 @@ def test_a_grid_of_pairs_says_where_nothing_is_kept(gamma):
             {text.get_text() for text in axis.texts} & {"not played", "Γ is not kept"} for axis in panels
         ]
         assert texts == [set(), {"Γ is not kept"}, set(), {"not played"}]
-
-
-@pytest.mark.parametrize(
-    ("positives", "said"),
-    [
-        ([20, 40], "act when p ≥ 0.8: 0.25 lost for each decision; predictions of 0.8 are too high by 0.4 on average"),
-        ([60, 80], "act when p > 0.2: 0.25 lost for each decision; predictions of 0.2 are too low by 0.4 on average"),
-    ],
-)  # fmt: skip
-def test_the_worst_threshold_against_levels_in_words(positives, said):
-    assert decisions_of(G.from_counts([0.2, 0.8], [100, 100], positives), against="levels")[1] == said
 
 
 def test_columns_of_pandas_are_samples():

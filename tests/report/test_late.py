@@ -69,6 +69,8 @@ def test_a_frame_for_each_nature_measure_and_forecaster_with_a_line_for_each_del
     one = lines(found[found["heading"] == "ECE of forecast hedging, drift"], "mean")
     for line, label in zip(one, ["drift", "drift, delay 3", "drift, delay 20"], strict=True):
         assert np.array_equal(line["total"], late.curve("ece", "forecast hedging", label).mean)
+    lines_of = oc.plots.delays(late, ["ece"]).axes[0].lines
+    assert len({str(line.get_color()) for line in lines_of}) == 3
 
 
 def test_dotted_is_what_so_many_copies_would_have(late):
@@ -177,6 +179,13 @@ def test_numbers_of_decision_makers_are_those_of_the_games(people, capsys, monke
         rows, row, label = panels_of([mine]), mine.as_json(), makers.index[mine.worst()]
         assert row["median_swap_regret"] == rows["y"][rows["mark"] == "median"].iloc[-1] == there.median()
         assert (row["decision_makers"], row["without_known_outcome"]) == (9, 1)
+        growth, shares = (rows[rows["panel"] == panel] for panel in ("growth", "shares"))
+        for kind, share in (("tenth", 0.1), ("median", 0.5), ("ninetieth", 0.9)):
+            assert growth["y"][growth["mark"] == kind].iloc[-1] == pytest.approx(there.quantile(share))
+        for kind, name in (("CDL", "cdl_each"), ("swap regret", "swap_each")):
+            steps = shares[shares["mark"] == kind][["x", "y"]].to_numpy()[1:-1]
+            assert np.array_equal(steps[:, 0], np.sort(mine.seen[name]))
+            assert steps[:, 1] == pytest.approx(np.arange(1, 9) / 8)
         assert (row["worst"]["label"], row["worst"]["swap_regret"]) == (label, there.max())
         assert label + " *" * (not row["worst"]["best_response"]) in said
 

@@ -22,10 +22,12 @@ from onlinecal.report.measured import (
     grids,
     number,
     side_by_side,
+    signed,
     span,
 )
 from onlinecal.report.reliability_plot import RELIABILITY
 from onlinecal.report.terminal import print_json
+from onlinecal.report.verdict import QUOTED, verdict
 
 LONG = "a name of a column that nobody would ever want to write down_but_somebody_has_done_so"
 
@@ -104,8 +106,6 @@ def test_a_log_without_draws_has_no_intervals():
     report = report_of({"p": [0.2, 0.8, 0.8]}, [0, 1, 0], measures=Settings().measures)
     assert "if calibrated" not in document_of(report).text()
     assert data(report)["forecasts"][0]["threshold"]["p_value"] is None
-    assert number(None) == "–"
-    assert span(0.1, 0.1) == "0.1"
 
 
 def pictures_of(report, title):
@@ -226,6 +226,36 @@ def test_the_verdict_is_not_sure_where_rows_depend_on_each_other():
     assert found["calibration"] == "doubtful"
     assert "--cluster COLUMN" in found["next"]
     assert verdict_of(np.full(480, 0.4), y)["calibration"] == "refuted"
+
+
+def test_the_verdict_doubts_where_one_of_several_measures_refutes():
+    """By Bonferroni over the measures of calibration that have a p-value, where the worst threshold tells nothing."""
+    p, y = np.tile([0.2, 0.8], 30), np.tile([0, 1, 0, 1, 0, 1, 0, 1, 1, 0], 6)
+    mixed = np.random.default_rng(5).permutation(60)
+    report = report_of({"p": p[mixed]}, y[mixed], 200, DECIDING)
+    (column,) = report.columns
+    tested = [row.name for row in column.evaluation.rows if row.name in QUOTED and row.p_value is not None]
+    assert len(tested) > 2
+    for least, calibration in ((0.0499, "doubtful"), (0.0501, "not refuted")):
+        rows = tuple(
+            replace(row, p_value={"ece": least / len(tested)}.get(row.name, 0.5))
+            for row in column.evaluation.rows
+        )
+        found = verdict(report, replace(column, evaluation=replace(column.evaluation, rows=rows)))
+        assert (found.calibration, "ece is larger than" in found.words) == (
+            calibration,
+            calibration == "doubtful",
+        )
+
+
+def test_numbers_have_as_many_digits_as_their_interval_tells():
+    for x, width, said in (
+        (0.123456, np.inf, "0.123"), (0.123456, 5e-4, "0.12346"), (0.123456, 0.00124, "0.123"),
+        (0.123456, 0.00123, "0.1235"), (0.2, 1e-13, "0.2"), (0.0, 1e-5, "0"), (None, 1.0, "–"),
+    ):  # fmt: skip
+        assert number(x, width) == said
+    assert [signed(-0.0004, 3), signed(0.0006, 3), signed(-0.5, 2)] == ["0.000", "+0.001", "-0.50"]
+    assert [span(0.1, 0.1), span(0.1, 0.25), span(0.1, 0.1001)] == ["0.1", "[0.1, 0.25]", "0.1"]
 
 
 def test_the_default_table_begins_with_a_measure_that_has_an_interval():

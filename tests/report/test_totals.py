@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +18,6 @@ from onlinecal.report.curve_plot import slopes_table
 from onlinecal.report.listing import print_entry
 from onlinecal.report.pictures import draw
 from onlinecal.report.study_plot import exponents_table, plot_exponents
-from onlinecal.report.tables import Table, of_rows
 from onlinecal.report.terminal import number, print_json
 from onlinecal.report.totals import (
     exponents_markdown,
@@ -121,6 +119,14 @@ def test_a_dash_is_explained_where_one_stands(capsys):
     assert [t.get_text() for t in plot_exponents(missing, ["ece"]).axes[0].texts].count("") == 3
 
 
+def test_a_notebook_counts_what_it_leaves_out():
+    names = [f"m{i}" for i in range(overviews.MEASURES + 2)]
+    many = study(*(cell(f"f{i}", {name: [1, 2] for name in names}) for i in range(overviews.ROWS + 3)))
+    html = study_html(many)
+    assert "not shown: 3 more pairs, 2 more measures" in html
+    assert (html.count("<tr>") >= overviews.ROWS, "m6" in html, "f40" in html) == (True, False, False)
+
+
 HALF = "± half-width of its 95 % interval"
 
 
@@ -196,20 +202,6 @@ def test_a_docstring_is_its_own(tmp_path, monkeypatch, capsys):
         assert found["documentation"] == documentation
         print_entry(found)
         assert (documentation or "It has no docstring.") in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("width", [40, 60, 100])
-def test_headings_do_not_break_inside_a_word(width):
-    headings = [
-        "forecaster",
-        "smooth_ece",
-        "swap_regret[umbrella, rounded(m=10)]",
-        "distance_lower[upper]",
-        "exponent",
-    ]
-    table = Table("", of_rows(headings, [["forecast hedging, m = 10", *"1234"]]))
-    words = {word for line in table.lines(width) for word in re.findall("[a-z]+", line)}
-    assert {word for heading in headings for word in re.findall("[a-z]+", heading)} <= words
 
 
 # ---------------------------------------------------------------- files

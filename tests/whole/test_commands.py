@@ -108,37 +108,27 @@ SAID = [
     ("--version", 0, f"onlinecal {oc.__version__}\n", ""),
     ("run small.toml --resume", 0, "A small study", "drift, T = 400|contrarian, T = 400|forecast hedging|T^1.00|"
      "swap_regret[umbrella]|[1.00, 1.00]|onlinecal plot results/small.db|T^α: mean growth exponent over these T"),
-    ("compare results/small.db", 0, "ece: total T", ""),
     ("compare results/small.db --measure ece", 0, "ece: total T", "contrarian|[1.00, 1.00]|above O: grows faster over "
      "these T, and still at the largest, than O(T^(2/3)), a rate that some forecaster provably keeps"),
     ("compare results/delays.db --paired --measure ece", 0, "", "the 100 intervals hold all together with 95 %"),
     ("compare results/small.db --nature drift --ranking", 0, "ece: ranks; T = 400, 4 runs", ""),
     ("compare results/small.db --pareto ece smooth_ce", 0, "", "of 2 on the front"),
-    ("compare results/small.db --all", 0, "", "action_swap_"),
     ("compare results/small.db --all --nature drift --markdown", 0, "", "action_swap_regret[umbrella]"),
-    ("compare results/small.db --ranking --markdown", 0, "", "| forecaster | mean rank | drift | contrarian* |"),
-    ("compare results/small.db --pareto ece smooth_ce --markdown", 0, "", "| forecaster | ece | smooth_ce | dominated"),
     ("plot results/small.db", 0, "wrote results/small.png; not drawn, --measure adds them: payoff[umbrella]", ""),
     ("plot results/small.db --measure ece --nature drift -o x.svg", 0, "wrote x.svg", ""),
-    ("plot results/small.db --nature drift --kind runs --dark --width page", 0, "wrote results/small-runs.png", ""),
     ("plot results/small.db --measure ece --caption x.txt --dpi 60 --columns 1", 0,
      "wrote results/small.png and x.txt", ""),
-    ("plot results/small.db --nature drift --kind slopes", 0, "wrote results/small-slopes.png", ""),
     ("measure f.csv --all --draws 0", 0, "", "--all is now --measure all|smooth_ece_at"),
     ("plot results/small.db -m ece --exponents", 0,
      "wrote results/small-exponents.png; --exponents is now --kind exponents", ""),
-    ("plot results/small.db -m ece --against T --bars quartiles", 0, "wrote results/small-sweep.png", ""),
     ("plot results/delays.db --kind delays --nature drift --measure ece", 0, "wrote results/delays-delays.png", ""),
     pytest.param("plot results/newsroom.db --kind people", 0, "wrote results/newsroom-people.png", "",
                  marks=pytest.mark.slow),  # of twelve panels
     ("export results/kept.db -o t.csv", 0, "wrote t.csv: 128 rows", ""),
+    ("measure-again results/small.db --measure cdl", 0, "results/small.db: new columns of 12 cells\n", ""),
     ("new my.toml", 0, "wrote my.toml; play it: onlinecal run my.toml", ""),
     ("list", 0, "", "forecast_hedging|contrarian|smooth_ce|umbrella|ece ≥ T/2"),
-    ("list scenarios", 0, "", "quickstart"), ("list Rates", 0, "", "Foster & Vohra 1998"),
     ("show almost_one_step_ahead", 0, "", "T^(1/2)|distance_certificate ≤ 2√T + 1|Arunachaleswaran"),
-    ("show ece", 0, "ece", ""), ("show drift", 0, "drift", ""), ("show umbrella", 0, "umbrella", ""),
-    ("show replay", 0, "replay", ""), ("show poisson", 0, "poisson", "rate : float, default 1"),
-    ("show rounded", 0, "", "rounded (forecasters;|rounded (responses;"),
     ("show doubter:Doubter", 0, "doubter:Doubter (natures; parameters: first", "Never sure."),
     (f"check boastful:Boastful {CHECKED}", 1, "", "FAILS against"),
     (f"check modest:Coin {CHECKED}", 0, "", "modest:Coin states no guarantee, so there is none to measure."),
@@ -170,37 +160,23 @@ REFUSED = [
     ("run", "missing argument 'SCENARIO'; `onlinecal run -h` lists what can be typed"),
     ("run small.toml --resum", "no such option: --resum (Possible options: --resume, --runs); `onlinecal run -h`"),
     ("run none.toml", "none.toml cannot be read"), ("run /dev/zero", "/dev/zero cannot be read: it is a device"),
-    ("run bad.toml", "bad.toml: unknown key 'run'; did you mean 'runs'"),
     ("run alone.toml", "alone.toml: forecaster 'online_platt' needs "),
-    ("run long.toml", "xxx…xxx"), ("run keep.toml", "keep = 2.5: expected 'all', 'none', or up to how many levels"),
     ("run small.toml", "results/small.db exists; --resume goes on with it"),
     ("run small.toml -o n.db --jobs 0", "error: --jobs = 0; expected an integer from 1 to "),
-    ("run small.toml -o n.db --runs 0", "error: --runs = 0: expected at least 1"),
-    ("run small.toml -o n.db --horizon 5 --horizon 0", "error: --horizon = 0: expected"),
     ("run small.toml -o n.db --jobs 2 --scheduler tcp://127.0.0.1:1", "jobs = 2 are processes of this machine, and a"),
     ("new small.toml", "small.toml exists; expected the name of a new file"),
     ("status none.db", "none.db: no such results file; `onlinecal run SCENARIO` makes one"),
     ("plot small", "small: no such results file; did you mean results/small.db?"),
-    ("plot small.toml", "small.toml: it is not a results file of onlinecal, or damaged; `onlinecal run SCENARIO`"),
     ("compare results/small.db --json --markdown", "--markdown and --json are two forms of output; expected one of"),
-    ("compare results/small.db --measure eec", "unknown measure 'eec'; did you mean 'ece'?"),
     ("compare results/small.db --pareto ece eec", "unknown measure 'eec'; did you mean 'ece'?"),
     ("compare results/small.db --all --ranking", "--all and --ranking are two tables; expected one of the two"),
-    ("compare results/small.db --all --measure ece", "--all is of other columns; expected no --measure"),
     ("compare results/delays.db --people", "nobody joins or leaves in this study"),
-    ("plot results/small.db --dpi 5",
-     "error: --dpi = 5; expected at least 20; `onlinecal plot -h` lists what can be typed"),
     ("plot results/small.db --dpi zebra", "error: --dpi = zebra; expected an integer"),
-    ("plot results/small.db --dpi=9999", "error: --dpi = 9999; expected at most 1200"),
     ("new x.toml --like zebra", "error: --like: unknown scenario 'zebra'"),
-    ("plot results/small.db --bars quartiles", "--bars with --kind curves; expected it with --kind sweep"),
     ("plot results/small.db --against beta --runs", "runs and sweep are 2 pictures; expected one --kind"),
-    ("plot results/small.db --nature drfit", "unknown nature 'drfit'; did you mean 'drift'?"),
-    ("plot results/small.db --kind exponent", "unknown picture 'exponent'; did you mean 'exponents'"),
     ("report results/small.db -o x.pdf", "x.pdf: expected a name that ends in .html"),
     ("report results/small.db -o file/x.html", "file/x.html cannot be written"),
     ("show os:getcwd", "'os:getcwd' is neither"), ("show cdll", "unknown name 'cdll'; did you mean 'cdl'"),
-    ("show zebra", "unknown name 'zebra'; see `onlinecal list`, or name your own as module:Class"),
     ("list nature", "did you mean 'natures'"),
     ("export results/kept.db -o t.txt", "t.txt: expected a name that ends with .csv or .parquet"),
     ("merge results/kept.db results/small.db -o f.csv", "f.csv exists"),
@@ -208,33 +184,20 @@ REFUSED = [
     ("measure-again results/kept.db --measure '{ name = 3'", "--measure { name = 3: "),
     ("measure no.csv", "no.csv: no such file"), ("measure f.csv -f q", "f.csv has no column 'q'; known: p, y"),
     ("measure f.csv --draws 0 -o file/x.html", "file/x.html cannot be written"),
-    ("measure f.csv -m smoth_ce", "unknown measure 'smoth_ce'; did you mean 'smooth_ce'?"),
     ("measure f.csv --draws -1", "error: --draws = -1; expected an integer from 0 to 10^5"),
-    ("measure f.csv --level zebra", "error: --level = zebra; expected a number"),
     ("measure f.csv --level 2", "error: --level = 2.0; expected a number in [0, 1]"),
-    ("measure f.csv --seed -1", "error: --seed = -1; expected"),
     ("measure f.csv --by zebra", "error: --by: f.csv has no column 'zebra'"),
     ("watch f.csv --alpha 3", "error: --alpha = 3.0; expected"),
-    ("watch f.csv --restart zebra", "error: --restart = 'zebra'; expected"),
-    ("recalibrate f.csv -o r.csv --bins 0", "error: --bins = 0; expected an integer"),
     ("recalibrate f.csv -o r.csv --with sigmoid",
      "error: --with: unknown forecaster 'sigmoid'; did you mean 'platt'?"),
-    ("recalibrate f.csv -o r.csv --horizon 0", "error: --horizon = 0; expected"),
     ("check constant --horizon 0", "error: --horizon = 0; expected"),
-    ("exploit constant --horizon 0", "error: --horizon = 0; expected"),
     ("search --against constant -o w.toml --horizon 20 --measure ece --evaluations 0",
      "error: --evaluations = 0; expected"),
-    ("search --against zebra -o w.toml --horizon 20 --measure ece",
-     "error: --against: unknown forecaster 'zebra'"),
     ("measure 7.csv -o x.html", "7.csv, line 3: column 'p' holds '7'; expected a probability in [0, 1]; these look "
      "like per cent: --percent"),
-    ("solve --m 0 --horizon 4", "error: --m = 0; expected"),
     ("solve --m 2 --horizon 2 --sight zebra", "error: --sight = 'zebra'; expected one of"),
-    ("solve --m 2 --horizon 2 --clip -1", "error: --clip = -1.0; expected"),
-    ("solve --m 2 --horizon 4 --measure smooth_c", "did you mean 'smooth_ce'"),
     ("solve --m 2 --horizon 4 --after 0.3:1", "expected forecast:outcome"),
     ("solve --m 2 --horizon 4 --clip 4 --measure cdl", "measure 'cdl' depends on more than the biases"),
-    ("solve --m 2 --horizon 4 --clip 4 --measure subsampled_smooth_ce", "depends on more than the biases"),
     ("solve --m 2 --horizon 4 --clip 4 --after 0.5:1", "expected neither --sight draw nor --after"),
     ("exploit forecast_hedgin --horizon 4", "did you mean 'forecast_hedging'"),
 ]  # fmt: skip
@@ -272,10 +235,9 @@ def rows(line, cwd, **options):
 #: every command that prints results; the others write files
 JSON = [
     "run e.toml --resume", "status results/e.db", "compare results/e.db --measure log_loss",
-    "compare results/e.db --all", "compare results/e.db --ranking", "compare results/e.db --paired",
-    "compare results/e.db --pareto ece log_loss", "measure f.csv --draws 0",
-    "recalibrate f.csv --draws 0 -m brier -o r.csv --overwrite", "watch f.csv", "list", "list rates", "show rounded",
-    "show distance_lower", f"check modest:Coin {CHECKED}", "solve --m 1 --horizon 2", "exploit constant --horizon 2",
+    "compare results/e.db --ranking", "compare results/e.db --pareto ece log_loss", "measure f.csv --draws 0",
+    "recalibrate f.csv --draws 0 -m brier -o r.csv --overwrite", "watch f.csv", "list",
+    "show rounded", f"check modest:Coin {CHECKED}", "solve --m 1 --horizon 2", "exploit constant --horizon 2",
     "search --against constant --horizon 8 --runs 1 --evaluations 4 --fresh 2 --overwrite",
 ]  # fmt: skip
 WRITERS = {"new", "plot", "report", "measure-again", "export", "merge"}
@@ -333,10 +295,6 @@ def test_open_questions_and_decision_makers(folder):
     again = rows("run newsroom.toml --resume", folder)
     told = [row for row in again if row["measure"] == "decision makers"]
     assert told == [{"measure": "decision makers", **row} for row in people]
-    said = onlinecal("run newsroom.toml --resume", cwd=folder, columns=200).stdout
-    assert f"T = 300, {people[0]['open']} open at the end\n" in said
-    for text in ("the questions of weather", "ece @ sports", "the editor", people[0]["worst"]["label"]):
-        assert text in said
     assert {row["open"] for row in rows("run delays.toml --resume", folder)} == {0, 1, 10, 15, 20}
     paired = rows("compare results/delays.db --paired --measure ece", folder)
     assert len(paired) == 10 * 10  # pairs of five forecasters; two natures by five delays
@@ -353,9 +311,6 @@ def test_a_log_of_forecasts(tmp_path):
     line = "measure - --forecast chance --percent --positive yes -m smooth_ce --draws 20"
     said = onlinecal(line, cwd=tmp_path, input=text).stdout
     assert "standard input: 60 rows, forecasts 'chance', outcome 'happened'" in said
-    assert "Outcome 1 is 'yes' in 'happened', and 0 is 'no'" in " ".join(said.split())
-    first = re.findall(r"^(\w+) ", said.partition("Calibration\n")[2].partition("\n\n")[0], re.M)
-    assert first[:2] == ["measure", "smooth_ce"]
 
 
 def test_the_example_is_made_by_its_command(tmp_path):
@@ -365,23 +320,6 @@ def test_the_example_is_made_by_its_command(tmp_path):
 
 
 # ---------------------------------------------------------------- results that are there already
-
-
-def test_columns_are_added_without_a_scenario(own):
-    done = onlinecal("measure-again results/kept.db --measure cdl --measure gauges:bias --measure smooth_ce "
-                     "--task '{ name = \"v_shaped\", t = 0.3 }'", cwd=own)  # fmt: skip
-    assert done.stdout == "results/kept.db: new columns of 4 cells\n"
-    assert done.stderr.splitlines() == [
-        f"note: {name!r} is not computed, since their level sets are not kept: "
-        "4 cells, such as 'empirical mean' against 'drift' at T = 200; in a scenario, "
-        "`onlinecal run SCENARIO --resume` plays it"
-        for name in ("cdl", "bias", "smooth_ce", "v_shaped(t=0.3)")
-    ]
-    study, task = read(own / "results/kept.db"), {"name": "v_shaped", "t": 0.3}
-    exact = oc.play("forecast_hedging", "drift", horizon=[200, 400], measures=["cdl"], tasks=[task])
-    for name in ("cdl", "swap_regret[v_shaped(t=0.3)]"):
-        assert (study.curve(name, "forecast hedging", "drift").totals == exact.curve(name).totals).all()
-    assert {"smooth_ce", "bias"} <= set(study.measures)
 
 
 def test_export_and_merge(own):
@@ -457,7 +395,6 @@ _FORECASTER = "__import__('onlinecal.forecasters').forecasters.Forecaster"
     [
         ("def __init__(self): raise SystemExit(3)", 2, "error: stopped by SystemExit: 3 (odd.py:2)\n"),
         ("def forecast(self): raise SystemExit(3)", 1, "SystemExit: 3 (odd.py:2)"),
-        ("def forecast(self): raise BaseException", 1, "BaseException (odd.py:2)"),
         ("def start(self, horizon, stream): return None", 2, "its player has no method forecast()"),
     ],
 )  # fmt: skip
@@ -510,7 +447,6 @@ def test_control_c_in_compiled_code_keeps_what_is_finished(tmp_path):
 
 
 GIVEN = {
-    "s.toml": "s.toml",
     "'my s.toml' --seed 3 -o 'my out.db'": "'my s.toml' --seed 3 --output 'my out.db'",
     "s.toml --horizon 40 --runs 2 --horizon 20 --jobs 1 --json -o a_long_name_of_a_folder/another_one/results.db": (
         "s.toml --horizon 40 --horizon 20 --runs 2 --jobs 1 --json --output a_long_name_of_a_folder/another_one/"
