@@ -34,8 +34,8 @@ from tests.witnesses import CASES, COUNTED, EVERY, FEW, Truth, case_id, ends, fo
 
 #: plain sums and means over subsets, which need none
 PLAIN = {
-    "ace", "atb", "binned_ce", "brier", "brier_skill", "cfdl", "e50", "e90", "ici", "log_loss", "mce", "nce", "rmsce", "soft_binned_ece", "soft_binned_loss",
-    "subsampled_smooth_ce", "subsampled_step_ce", "weighted_ce",
+    "ace", "atb", "binned_ce", "brier", "brier_skill", "cfdl", "e50", "e90", "ici", "log_loss", "mce", "nce", "rmsce",
+    "soft_binned_ece", "soft_binned_loss", "subsampled_smooth_ce", "subsampled_step_ce", "weighted_ce",
 }  # fmt: skip
 
 
