@@ -172,3 +172,15 @@ def test_weights_moments_and_the_largest_of_a_family(gamma, degree):
     assert low_degree_ce(gamma, degree=degree) == pytest.approx(max(moments), abs=1e-14)
     norms = cutoff.weighted_norm(gamma, r[None, :] * np.array([[1.0], [-2.0]]), omega=steps)
     assert norms == pytest.approx(np.array([1, 2]) * step_ce(gamma), abs=1e-14)
+
+
+def test_a_sweep_stops_at_the_first_fall_and_not_at_ties():
+    # Two bins fall, three do not: 1 bin.
+    assert swept(G.from_samples([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0, 1, 1, 0, 1, 0]), 1000) == 1
+    # Equal means are no fall, also where sums of weights are rounded.
+    p = np.repeat(np.arange(1, 10) / 10, 2)
+    for w in (1.0, 0.1, 1e-9, 3e15):
+        assert swept(G.from_samples(p, np.tile([0, 1], 9), weights=np.full(18, w)), 50) == 50
+    # Perfectly told apart: as many bins as are tried, of whatever n.
+    p = np.linspace(0.0, 1.0, 100_000)
+    assert swept(G.from_samples(p, p > 0.5), 1000) == 1000
