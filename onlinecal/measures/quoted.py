@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
+from onlinecal.core.validation import choice
 from onlinecal.measures.base import Change, Ends, Ints, Known, Sampling, each_level, row, seminorm
 from onlinecal.measures.binned import bin_cells, bin_norm, binned_ece, ece, level_errors
 from onlinecal.measures.binned_orders import bin_errors, binned_ce, bins_together
@@ -33,6 +34,7 @@ def mce(gamma: JointDistribution, *, bins: int | None = None, strategy: str = "w
     >>> round(mce(gamma), 6), round(mce(gamma, bins=1), 6)
     (0.35, 0.2)
     """
+    choice("mce", "strategy", strategy, ("width", "quantile"))
     if bins is None:
         return ece(gamma, order=math.inf)
     return binned_ce(gamma, order=math.inf, bins=bins, strategy=strategy)

@@ -17,6 +17,7 @@ import pytest
 import onlinecal as oc
 from onlinecal import cli
 from onlinecal.checks import conformance
+from onlinecal.logs.evaluation import OF_LOGS
 from onlinecal.measures import MEASURES, OF_SHORT_GAMES
 from onlinecal.schedules import ARRIVALS, DELAYS
 from onlinecal.study.session import Session
@@ -285,7 +286,7 @@ def test_numbers_as_json(folder):
     for kind, known in (
         ("arrivals", ARRIVALS),
         ("delays", DELAYS),
-        ("measures", [*MEASURES, *OF_SHORT_GAMES]),
+        ("measures", [*MEASURES, *OF_SHORT_GAMES, *OF_LOGS]),
     ):
         assert [row["name"] for row in rows(f"list {kind}", folder)] == list(known)
 
