@@ -97,14 +97,10 @@ class JointDistribution:
         weights : (n,) array_like, optional
             Finite weights ≥ 0 with a positive sum; samples of weight 0 are dropped. Default: 1 each. Whole ones are
             added exactly; a sum of m others is rounded by at most m 2⁻⁵³ of itself.
-        positive : label, optional
-            The label that counts as 1. Default: 1.
-        negative : label or list of labels, optional
-            Those that count as 0. Default: the only other one.
-        drop : label or list of labels, optional
-            Rows with these are left out.
-        above : float, optional
-            Outcomes are amounts, and larger ones than this count as 1.
+        **words
+            Of outcomes that are labels: `positive`, the one that counts as 1 (default: 1); `negative`, one or a list of
+            those that count as 0 (default: the only other one); `drop`, those whose rows are left out. Of amounts:
+            `above`, the number beyond which they count as 1.
 
         Returns
         -------
