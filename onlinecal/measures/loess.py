@@ -98,8 +98,9 @@ def _regressions(predictions: bytes, masses: bytes) -> tuple[Floats, Floats, Flo
         # A level with most of the weight is alone.
         nearest = np.minimum(np.diff(v, prepend=-np.inf), np.diff(v, append=np.inf))
         width = np.maximum(width, nearest[:, None])
-    z = apart / np.where(width > 0.0, width, 1.0)
-    weight = np.clip(1.0 - np.abs(z) ** 3, 0.0, None) ** 3
+    # What is farther away than the width has no weight: cut off first, as widths may be subnormal.
+    z = np.clip(apart, -width, width) / np.where(width > 0.0, width, 1.0)
+    weight = (1.0 - np.abs(z) ** 3) ** 3
     # Sums of the powers 0 to 4 of z.
     powers, part = [], weight * mass
     for _ in range(5):

@@ -126,6 +126,14 @@ def test_rows_stay_in_the_order_asked_for_and_games_do_not_have_them():
         oc.play("forecast_hedging", "drift", horizon=10, runs=1, measures=["auc"])
 
 
+@pytest.mark.parametrize("gap", [1e-15, 3.5e-134, 1e-300, 5e-324])
+def test_levels_as_near_as_subnormal_numbers_have_a_smoothed_curve(gap):
+    """Nearly all of the neighbourhood of two levels is farther away than it is wide."""
+    gamma = oc.JointDistribution.from_levels([0.0, gap, 1.0], [2, 1, 1], [0.0, 0.0, 0.0])
+    assert ici(gamma) == pytest.approx(0.25, abs=1e-9)
+    assert (e50(gamma), e90(gamma)) == pytest.approx((0.0, 1.0), abs=1e-9)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [50, 400])
 @pytest.mark.parametrize("name", ["auc", "ici", "e50", "e90", "brier_skill"])
