@@ -18,7 +18,10 @@ from tests.witnesses import EVERY, case_id
 levels = JointDistribution.from_levels
 #: thresholds and moments look up from 0, bins hold their lower edge, and a cube root is not its mirror image. Nor are
 #: blocks of levels, which are counted from the left
-ONE_SIDED = {"step_ce", "subsampled_step_ce", "low_degree_ce", "binned_ece", "binned_ece_width", "binned_ce"}
+ONE_SIDED = {
+    "step_ce", "subsampled_step_ce", "low_degree_ce", "binned_ece", "binned_ece_width", "binned_ce", "mce", "ace",
+    "rmsce",
+}  # fmt: skip
 
 
 def sided(record, options):
