@@ -18,8 +18,9 @@ from onlinecal.report.facets import Look, facets, stacked
 
 #: Γ, or what `evaluate` made of it
 Known = JointDistribution | Evaluation
-#: or several by their headings, or by forecaster and nature (None: not kept); of samples (p, y) or (p, y, weights)
-Gammas = Known | Mapping[Any, Known | tuple[ArrayLike, ...] | None]
+#: or several by their headings, or by forecaster and nature (None: not kept); of samples p where they have y in common,
+#: else (p, y) or (p, y, weights)
+Gammas = Known | Mapping[Any, Known | ArrayLike | tuple[ArrayLike, ...] | None]
 Part = Mapping[str, Any]
 #: levels that are drawn one by one
 MOST = 200

@@ -4,6 +4,7 @@ The number of inputs is fixed, 80, and 1,000 with `--full`; `--seed` garbles oth
 """
 
 import random
+import re
 
 import pytest
 
@@ -37,11 +38,11 @@ def garbled(data, choose, times):
 
 def garbled_words(text, choose, times):
     """The same by words, so that much of it keeps its form."""
-    words = text.split(" ")
+    words = re.split(r"([ ,])", text)
     for _ in range(times):
         i = choose.randrange(len(words))
-        words[i : i + 1] = choose.choice(([choose.choice(ODD)], [choose.choice(words)], []))
-    return " ".join(words).encode("utf-8", "replace")
+        words[i] = choose.choice((choose.choice(ODD), choose.choice(words), ""))
+    return "".join(words).encode("utf-8", "replace")
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,8 @@ def told(folder, line):
 def test_texts(user, seed, full, file, text, scenario, by_words, times):
     choose, seen = random.Random(seed), set()
     (user / "small.toml").write_text(scenario)
+    (user / file).write_text(text)
+    assert told(user, RUN) == 0
     for i in range(250 if full else 20):
         if i % by_words:
             data = garbled_words(text, choose, choose.choice(times))
@@ -80,9 +83,9 @@ def test_texts(user, seed, full, file, text, scenario, by_words, times):
             data = garbled(text.encode(), choose, choose.choice(times))
         (user / file).write_bytes(data)
         seen.add(told(user, RUN))
-    assert {0, 2} <= seen
-    if full and file == "mine.py":  # cells that fail are rarer
-        assert 1 in seen
+    if full:  # of few texts all may be of one kind, and cells that fail are rarer
+        assert {0, 2} <= seen
+        assert 1 in seen or file != "mine.py"
 
 
 def test_results(user, seed, full):
