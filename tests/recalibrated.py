@@ -1,4 +1,4 @@
-"""Brier score and log loss before and after recalibration: the table of docs/forecasts.md, of the seed 1."""
+"""Brier score and log loss before and after recalibration: the table of docs/recalibrate.md, of the seed 1."""
 
 from collections.abc import Iterator
 

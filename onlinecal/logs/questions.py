@@ -28,7 +28,7 @@ def question_column(
 
     `rows` are those of the table with these forecasts and outcomes. Columns that are `taken` are not looked at.
     """
-    # The rule is in docs/forecasts.md. Of several columns the one with the fewest labels is taken, as it never counts
+    # The rule is in docs/evaluate.md. Of several columns the one with the fewest labels is taken, as it never counts
     # too much evidence.
     forecasts, found = list(forecasts), list[tuple[int, bool, str]]()
     for name in table.columns:

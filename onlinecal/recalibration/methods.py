@@ -98,7 +98,7 @@ class _Refitted:
 
 #: outcomes of one kind alone refute base forecasts that give them less
 UNLIKELY = 0.05
-#: the default method; `docs/forecasts.md` states its proved bounds
+#: the default method; `docs/recalibrate.md` states its proved bounds
 DEFAULT = "aggregated"
 #: the ridge of both scalings: with that of the source, 1, a few rows move slope and shift anywhere
 RIDGE = 100.0

@@ -86,7 +86,7 @@ def test_tables_have_every_rate_and_the_numbers_of_the_commands_beside_them():
 
 @pytest.mark.slow
 def test_the_table_of_recalibrations_is_that_of_its_command():
-    assert recalibrated.table() in text("forecasts.md")
+    assert recalibrated.table() in text("recalibrate.md")
 
 
 def test_the_checklist_names_tests_and_scenarios_that_are_there():

@@ -10,6 +10,7 @@ from tests.pages import DOCS
 from tests.tutorials import Command, File, play, steps
 
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
+TUTORIALS += [DOCS / f"{page}.md" for page in ("evaluate", "recalibrate", "watch")]
 
 
 @pytest.mark.slow
