@@ -1,6 +1,6 @@
 """How often the intervals of logistic recalibration, AUC and ICI hold the population's value.
 
-`python -m tests.coverage_line 400` prints the table of docs/intervals.md, for 400 samples of each design.
+`python -m tests.coverage_line 400` prints a table, for 400 samples of each design; docs/intervals.md has its range.
 """
 
 from __future__ import annotations
