@@ -218,7 +218,7 @@ def _pickle(pair: _Pair) -> str:
 
 #: checks of all strategies, whatever they say of themselves
 CHECKS: tuple[tuple[str, Callable[[_Pair], str]], ...] = (
-    ("laws sum to 1, and asking twice changes nothing", _purity),
+    ("probabilities sum to 1, and asking twice changes nothing", _purity),
     ("the same seed gives the same trace", _repeat),
     ("split runs are joined runs", _split),
     ("a question asked while a round is open changes nothing", _open),

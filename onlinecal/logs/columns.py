@@ -272,7 +272,7 @@ def _unclear(
     return InvalidData(
         f"{table.name}: cannot tell which column has the {what}: {reason}; expected {option} COLUMN, of: "
         f"{listed([name for name in table.columns if name not in names], 12)}"
-        + (f" (more than {MOST_WORDS} words are no outcomes: {listed(names, 6)})" if names else "")
+        + (f" (without {listed(names, 6)}, of more than {MOST_WORDS} words)" if names else "")
     )
 
 

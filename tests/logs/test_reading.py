@@ -225,7 +225,7 @@ def test_names_are_no_outcomes(tmp_path):
         with pytest.raises(InvalidData) as caught:
             read_log(Table(str(file)), asked)
         assert str(caught.value).endswith(
-            "expected --outcome COLUMN, of: 'p', 'verdict' (more than 20 words are no outcomes: 'event')"
+            "expected --outcome COLUMN, of: 'p', 'verdict' (without 'event', of more than 20 words)"
         )
     with pytest.raises(InvalidData) as caught:
         read_log(Table(str(file)), Asked(outcome="event"))
