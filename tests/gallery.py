@@ -15,7 +15,7 @@ _PICTURE = re.compile(r"^!\[[^\]]+\]\(([\w/.-]+)\)$", re.MULTILINE)
 
 
 def pictures() -> Iterator[tuple[Path, list[str]]]:
-    """Each picture of the page, and the statements from the top of the page, or the last picture, to it."""
+    """Each picture of the page, named as its variable, and the statements from the last picture to it."""
     text, start = PAGE.read_text("utf-8"), 0
     for found in _PICTURE.finditer(text):
         examples = doctest.DocTestParser().get_examples(text[start : found.start()])
@@ -41,7 +41,7 @@ def main() -> None:
     for path, statements in pictures():
         for statement in statements:
             exec(compile(statement, str(PAGE), "exec"), names)
-        names["figure"].savefig(path, dpi=160, metadata={"Source": marks[path]})  # type: ignore[attr-defined]
+        names[path.stem.replace("-", "_")].savefig(path, dpi=160, metadata={"Source": marks[path]})  # type: ignore[attr-defined]
         print(path)
 
 
