@@ -158,7 +158,9 @@ def vector(name: str, values: Any, error: type[OnlinecalError] = InvalidData) ->
 def _of_objects(name: str, values: Sequence[Any], kind: np.dtype[Any], error: type[OnlinecalError]) -> Floats:
     """Element by element, for lists in which not everything is a number."""
     if kind.kind in "mM":
-        raise error(f"{name} holds dates or times ({kind}), and none is a number; expected numbers, such as days since the first")
+        raise error(
+            f"{name} holds dates or times ({kind}), and none is a number; expected numbers, such as days since the first"
+        )
     floats = np.empty(len(values))
     for i, value in enumerate(values):
         if isinstance(value, Real | Decimal | np.bool_):
