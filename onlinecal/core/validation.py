@@ -159,7 +159,7 @@ def _of_objects(name: str, values: Sequence[Any], kind: np.dtype[Any], error: ty
     """Element by element, for lists in which not everything is a number."""
     if kind.kind in "mM":
         raise error(
-            f"{name} holds dates or times ({kind}), and none is a number; expected numbers, such as days since the first"
+            f"{name} holds dates or times ({kind}), and none is a number; expected numbers, such as days"
         )
     floats = np.empty(len(values))
     for i, value in enumerate(values):
