@@ -89,7 +89,7 @@ def plain(
         check_same_rows(rows)
         amounts = vector("y", rows["y"])
         found["y"] = y = np.where(
-            np.isnan(amounts), np.nan, amounts > number("samples", "above", above, -1e308)
+            np.isnan(amounts), np.nan, amounts > number("samples", "above", above, -1e308, 1e308)
         )
     if y.ndim != 1 or not (positive is not None or out or _has_words(y)):
         found["p"] = _of_event(rows["p"])

@@ -98,7 +98,7 @@ def with_layout(table: Rows, asked: Asked, outcomes: bool) -> tuple[Asked, list[
         )
         raise InvalidData(
             f"{table.name} is a {layout.name} without outcomes{seems}; expected --resolutions FILE with "
-            f"{layout.beside}, or --outcome COLUMN"
+            f"{layout.beside} (measure and recalibrate take it), or --outcome COLUMN"
         )
     said = [f"read as a {layout.name}"]
     # A row without an outcome is a question that is open.
@@ -108,10 +108,12 @@ def with_layout(table: Rows, asked: Asked, outcomes: bool) -> tuple[Asked, list[
     if outcome != of.get(layout.outcome) or asked.above is not None:
         return found, said
     only = tuple((of[column], word) for column, word in layout.only if column in of)
-    settled = layout.settled if asked.fractional else None
+    same = bool(layout.words) and (not asked.positive or is_word(asked.positive, layout.words[:1]))
+    # The price of a question is that of the layout's event.
+    settled = layout.settled if asked.fractional and same else None
     if settled is not None and settled[1] in of and not is_word(settled[0], asked.drop):
         found = replace(found, settled=(settled[0], of[settled[1]]))
-    if layout.words and (not asked.positive or is_word(asked.positive, layout.words[:1])):
+    if layout.words and same:
         negative = asked.negative or layout.words[1:]
         found = replace(found, positive=asked.positive or layout.words[0], negative=negative)
     taken = [*filter(None, [found.positive]), *found.negative, *(found.settled or ())[:1], *asked.drop]
@@ -156,10 +158,13 @@ def columns_of(
         raise InvalidParameter(
             f"the word {twice[0]!r} is asked for twice; expected it for one of 1, 0 and neither"
         )
-    if asked.above is not None and words:
-        raise InvalidParameter(
-            f"--above {asked.above:g} beside the word {words[0]!r}; expected one or the other"
-        )
+    if asked.above is not None:
+        if not math.isfinite(asked.above):
+            raise InvalidParameter(f"--above {asked.above:g}; expected a finite number")
+        others = [f"the word {word!r}" for word in words]
+        others += ["--classes"] * asked.classes + ["--fractional"] * asked.fractional
+        if others:
+            raise InvalidParameter(f"--above {asked.above:g} beside {others[0]}; expected one or the other")
     if asked.fractional and asked.weight is not None:
         raise InvalidParameter(f"--fractional beside --weight {asked.weight}; expected one or the other")
     # Doubled names cannot be told apart, so that none of them is guessed.

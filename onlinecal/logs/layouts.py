@@ -46,6 +46,12 @@ LAYOUTS = (
         settled=("MKT", "resolutionprobability"), only=(("outcometype", "BINARY"),),
         caution="the probability is the last price, maybe after the outcome was known",
     ),
+    # Of open markets alone, records have no resolution.
+    Layout(
+        "Manifold export of markets", ("probability", "isresolved"), "probability", "resolution",
+        signs=("outcometype",), words=("YES", "NO"), drop=("CANCEL", "MKT"), only=(("outcometype", "BINARY"),),
+        keys=(("id", "id"),), beside="an export of markets that are resolved", no_outcomes=("isresolved",),
+    ),
     Layout(
         "Metaculus export of forecasts", ("questionid", "probabilityyes"), "probabilityyes", "resolution",
         question="questionid", words=("yes", "no"), drop=("annulled", "ambiguous"), only=(("questiontype", "binary"),),

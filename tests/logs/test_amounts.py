@@ -41,6 +41,9 @@ def test_an_event_is_made_of_an_amount(tmp_path, parts):
     [
         (AMOUNTS, {"outcome": "temperature"}, "holds '3'; expected 0 or 1.*--above NUMBER has the event"),
         (AMOUNTS, {"outcome": "temperature", "above": 10.0, "positive": "3"}, "--above 10 beside the word '3'"),
+        (AMOUNTS, {"outcome": "temperature", "above": np.nan}, "--above nan; expected a finite number"),
+        (AMOUNTS, {"outcome": "temperature", "above": 1.0, "fractional": True}, "--above 1 beside --fractional"),
+        (AMOUNTS, {"outcome": "temperature", "above": 1.0, "classes": True}, "--above 1 beside --classes"),
         (AMOUNTS.replace("12.5", "hot"), {"outcome": "temperature", "above": 10.0}, "is 'hot'; expected a number"),
         (TIES, {}, "holds '.5'; expected 0 or 1.*--fractional. takes numbers between 0 and 1 as expected outcomes"),
         (TIES + ".5,1.5,b\n", {"fractional": True}, "holds '1.5'; expected 0 or 1"),
@@ -101,6 +104,7 @@ def test_python_has_the_same_arguments():
         ({"fractional": True, "clusters": [1, 2]}, "clusters"),
         ({}, r"y\[1\] = 0.5 is not an outcome; expected 0 or 1"),
         ({"above": 10.0, "positive": 1}, "above = 10.0 beside labels"),
+        ({"above": np.inf}, "above = inf; expected a number in"),
     ]:
         with pytest.raises(OnlinecalError, match=words):
             oc.evaluate(p, y, **options)

@@ -68,7 +68,7 @@ RESOLUTIONS = [
 def files(tmp_path):
     texts = {
         "markets.json": json.dumps(MARKETS), "bets.jsonl": "\n".join(map(json.dumps, BETS)),
-        "forecast_data.csv": FORECASTS, "question_data.csv": QUESTIONS,
+        "open.json": json.dumps(MARKETS[4:5]), "forecast_data.csv": FORECASTS, "question_data.csv": QUESTIONS,
         "set.json": json.dumps({"model": "m", "forecasts": SET}),
         "resolutions.json": json.dumps({"question_set": "s", "resolutions": RESOLUTIONS}),
     }  # fmt: skip
@@ -111,6 +111,8 @@ def test_a_question_settled_at_a_price_is_an_expected_outcome_where_that_is_aske
     score, report = brier(files, "markets.json", fractional=True)
     assert score == [pytest.approx((0.25**2 + 0.5**2 + 0.25 * 0.25**2 + 0.75 * 0.75**2) / 3)]
     assert report.rows == 3
+    # Its price is that of YES.
+    assert brier(files, "markets.json", fractional=True, positive="NO")[1].rows == 2
 
 
 @pytest.mark.parametrize(
@@ -120,6 +122,7 @@ def test_a_question_settled_at_a_price_is_an_expected_outcome_where_that_is_aske
         ("forecast_data.csv", None, "forecasts without outcomes; expected --resolutions FILE with question_data.csv"),
         ("set.json", None, "forecast set without outcomes; expected --resolutions FILE with the resolution set"),
         ("set.json", "markets.json", "no row has a 'id' that"),
+        ("open.json", None, "markets without outcomes .column 'isResolved' is something else.; expected --resolutions"),
         ("forecast_data.csv", "forecast_data.csv", "line 2: 1 comes again in line 3; expected each question once"),
     ],
 )  # fmt: skip
