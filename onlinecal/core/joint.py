@@ -328,7 +328,7 @@ def of_gamma(function: Callable[Concatenate[JointDistribution, P], R]) -> OfGamm
     def checked(*given: Any, **options: Any) -> R:
         if options or not given or type(given[0]) is not JointDistribution:
             given, options = _with_gamma(function.__name__, given, options)
-            check_names(function.__name__, function, options)
+            check_names(function.__name__, function, options, _SAMPLES)
         return function(*given, **options)
 
     first, _, rest = (function.__doc__ or "").partition("\n\n")

@@ -39,12 +39,12 @@ def with_names(function: Callable[P, R]) -> Callable[P, R]:
     return named
 
 
-def check_names(what: str, made: Any, options: Mapping[str, Any]) -> None:
-    """Refuse options by names that are not among the parameters of what makes something."""
+def check_names(what: str, made: Any, options: Mapping[str, Any], more: Sequence[str] = ()) -> None:
+    """Refuse options by names that are not among the parameters of what makes something, nor `more` that it takes."""
     if options and (known := _names(made)) is not None:
         for key in options:
-            if key not in known:
-                raise UnknownParameter.of(what, key, known)
+            if key not in (*known, *more):
+                raise UnknownParameter.of(what, key, (*known, *more))
 
 
 @lru_cache(maxsize=1024)
@@ -55,6 +55,8 @@ def _names(made: Any) -> tuple[str, ...] | None:
         p.name for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "self"
     ]
     for rest in (p.annotation for p in found if p.kind is p.VAR_KEYWORD):
+        if isinstance(rest, str) and rest.startswith("Unpack["):
+            rest = eval(rest, inspect.unwrap(made).__globals__)
         if not hasattr(rest, "__args__"):  # all but `Unpack` of a TypedDict
             return None
         names += rest.__args__[0].__annotations__

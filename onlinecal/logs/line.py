@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from scipy.special import expit, logit
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.samples import Words, plain, with_ours
 from onlinecal.core.validation import check_same_rows, number, vector
 from onlinecal.core.words import number_of
 from onlinecal.logs.resampling import Resample
@@ -19,6 +20,8 @@ from onlinecal.logs.units import Estimate, OfLogs, Rows, rows_of, samples_of, wi
 
 #: steps of Newton's method, and the change of a coefficient at which it ends
 STEPS, NEAR = 100, 1e-10
+#: log odds that differ by less than this share of them, or of 1, are equal but for rounding
+APART = 1e-6
 HOW = "Student's law with the larger error of two: of the jackknife over rows or clusters, and of the model"
 
 
@@ -33,6 +36,7 @@ class CalibrationLine(NamedTuple):
         return "\n".join(f"{name.replace('_', ' ')}: {_said(one)}" for name, one in self._asdict().items())
 
 
+@with_ours
 def calibration_line(
     p: ArrayLike | JointDistribution,
     y: ArrayLike | None = None,
@@ -40,6 +44,7 @@ def calibration_line(
     weights: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     level: float = 0.95,
+    **words: Unpack[Words],
 ) -> CalibrationLine:
     """Calibration in the large, intercept and slope, by maximum likelihood, with intervals.
 
@@ -61,11 +66,13 @@ def calibration_line(
     p : (n,) array_like or JointDistribution
         Predictions in [0, 1]; or Γ, without y.
     y : (n,) array_like
-        Outcomes, each 0 or 1.
+        Outcomes, each 0 or 1, or labels.
     weights, clusters : (n,) array_like, optional
         As in `evaluate`.
     level : float, default 0.95
         Of the intervals.
+    **words
+        `positive`, `negative`, `drop` and `above`, as in `JointDistribution.from_samples`.
 
     Returns
     -------
@@ -81,20 +88,22 @@ def calibration_line(
     """
     level = number("calibration_line", "level", level, 0.0, 1.0)
     if isinstance(p, JointDistribution):
-        if y is not None or weights is not None or clusters is not None:
+        if words or y is not None or weights is not None or clusters is not None:
             raise InvalidParameter(
                 "calibration_line: y, weights or clusters beside a JointDistribution; expected none"
             )
         return line_of(p, samples_of(p, None, None, None), level)
     if y is None:
         raise InvalidParameter("calibration_line: y is missing; expected the outcomes of the predictions p")
-    gamma, parts = JointDistribution.from_samples(p, y, weights=weights), None
-    check_same_rows({"p": p, "y": y, "weights": weights, "clusters": clusters})
+    given = plain({"p": p, "y": y, "weights": weights, "clusters": clusters}, **words)
+    weights, clusters = given["weights"], given["clusters"]
+    gamma, parts = JointDistribution.from_samples(given["p"], given["y"], weights=weights), None
+    check_same_rows(given)
     if weights is not None or clusters is not None:
-        forecasts = vector("p", p)
+        forecasts = vector("p", given["p"])
         parts = (
             forecasts,
-            vector("y", y),
+            vector("y", given["y"]),
             np.ones(len(forecasts)) if weights is None else vector("weights", weights),
         )
     return line_of(gamma, samples_of(gamma, weights, clusters, parts), level)
@@ -123,8 +132,8 @@ def line_of(gamma: JointDistribution, resample: Resample | None, level: float) -
     x, one = logit(some.v), np.ones((len(some.v), 1))
     large = _estimates(some, one, x, np.zeros(1), resample, level)[0]
     zeros, ones = x[some.y == 0.0], x[some.y == 1.0]
-    if x.min() == x.max():
-        why = "all forecasts are equal, so that every slope fits as well"
+    if np.ptp(x) <= APART * max(1.0, float(np.abs(x).max())):
+        why = "all forecasts are as good as equal, so that every slope fits as well"
     elif zeros.max() <= ones.min() or ones.max() <= zeros.min():
         why = "a threshold separates the outcomes, so that no finite slope has the largest likelihood"
     if why:

@@ -96,7 +96,9 @@ BAD = [
 
 
 @pytest.mark.parametrize(("given", "said"), BAD, ids=range(len(BAD)))
-@pytest.mark.parametrize("of", [oc.measures.ece, oc.evaluate, oc.fit_recalibration, oc.plots.reliability])
+@pytest.mark.parametrize(
+    "of", [oc.measures.ece, oc.evaluate, oc.calibration_line, oc.fit_recalibration, oc.plots.reliability]
+)
 def test_what_cannot_be_read_is_refused(of, given, said):
     with pytest.raises((InvalidData, InvalidParameter), match=said):
         of(**{"p": [0.2, 0.4, 0.4, 0.9], "y": [0, 1, 0, 1], **given})
@@ -132,6 +134,7 @@ def test_other_forms_mean_the_same(p, y, options):
         assert oc.measures.cdl(p, y, **words) == oc.evaluate(p, y, **words)["cdl"] == oc.measures.cdl(P, Y)
         mended = oc.fit_recalibration(p, y, "platt", **words), oc.fit_recalibration(P, Y, "platt")
         assert mended[0](P).tolist() == mended[1](P).tolist()
+        assert oc.calibration_line(p, y, **words) == oc.calibration_line(P, Y)
 
 
 def test_rows_that_are_dropped_go_with_what_is_beside_them():
@@ -175,14 +178,20 @@ def test_names_of_scikit_learn(seed):
 
 
 def test_a_name_and_its_synonym_are_refused():
-    for of in (oc.measures.binned_ece, oc.evaluate, oc.plots.reliability, oc.fit_recalibration):
+    for of in (
+        oc.measures.binned_ece,
+        oc.evaluate,
+        oc.calibration_line,
+        oc.plots.reliability,
+        oc.fit_recalibration,
+    ):
         for given, options in (
             ((P, Y), {"y_true": Y}), ((P,), {"y": Y, "y_true": Y}), ((), {"y": Y, "p": P, "y_prob": P}),
             ((P, Y), {"weights": Y, "sample_weight": Y}),
         ):  # fmt: skip
             with pytest.raises(InvalidParameter, match="mean the same; expected one of them"):
                 of(*given, **options)
-        with pytest.raises((UnknownParameter, TypeError), match="wieghts"):
+        with pytest.raises((UnknownParameter, TypeError), match="did you mean 'weights'"):
             of(P, Y, wieghts=Y)
     with pytest.raises(InvalidParameter, match="p is given twice"):
         oc.measures.ece(Y, p=P)
