@@ -19,7 +19,7 @@ from onlinecal.core.words import number_of
 from onlinecal.core.writing import check_ending, check_new, whole
 from onlinecal.logs.columns import Asked, columns_of
 from onlinecal.logs.layouts import joined
-from onlinecal.logs.reading import probabilities, read_log
+from onlinecal.logs.reading import probabilities, questions_in, read_log
 from onlinecal.naming import said_table
 from onlinecal.recalibration.maps import fit_recalibration, load_recalibration
 from onlinecal.recalibration.methods import METHODS, Refitted, method
@@ -56,6 +56,11 @@ def recalibrate_file(
     if log.rows < 2:
         raise InvalidData(f"{table.name} has 1 row; expected at least 2")
     base = log.forecasts[named.forecasts[0]]
+    if named.resolved is None and (panel := questions_in(table, named)):
+        said.append(
+            f"caution: questions in {panel!r} come back with one outcome, which is taken as known after the first row; "
+            "expected --time and --resolved, so that no later forecast of a question uses it"
+        )
     made = recalibrate(base, log.outcomes, spec, times=log.times, known=log.known, **options)
     if save is not None and isinstance(fitted, Refitted):
         there = ~np.isnan(log.outcomes)

@@ -507,6 +507,22 @@ def test_dates_that_fall_are_not_replayed_backwards(tmp_path, dates):
         assert any("'when' goes up and down" in each for each in said)
 
 
+def test_a_question_that_comes_back_needs_the_time_of_its_outcome(tmp_path):
+    """Else its later forecasts are told what its first one was."""
+    rows = [f"q{i},{t},{t + 9},{0.3 + 0.05 * i},{i % 2}\n" for t in range(5) for i in range(8)]
+    (tmp_path / "p.csv").write_text("question,t,known,p,y\n" + "".join(rows))
+    for asked, told in ((Asked(), True), (Asked(time="t"), True), (Asked(time="t", resolved="known"), False)):
+        found = recalibrate_file(
+            str(tmp_path / "p.csv"),
+            tmp_path / "new.csv",
+            "calibeating",
+            measures=["brier"],
+            asked=asked,
+            overwrite=True,
+        )[1]
+        assert any("'question' come back" in text and "--resolved" in text for text in found) == told
+
+
 def test_an_index_of_dates_that_falls_is_refused():
     days = pd.date_range("2026-01-01", periods=4)
     for back, index in ((False, days), (True, days[::-1]), (False, np.arange(4)[::-1])):
