@@ -149,7 +149,11 @@ def _on_grid(v: Floats, m: int) -> bool:
 
 def duplicates(equal: int, rows: int, more_columns: bool, gammas: Sequence[JointDistribution]) -> list[str]:
     """A warning about rows that are equal to earlier ones, where chance would hardly make them so."""
-    distinct = any(gamma.levels > DISTINCT * gamma.weight for gamma in gammas)
+    # On a grid chance makes equal rows. A file of which all rows are there twice has half as many levels.
+    distinct = any(
+        gamma.levels >= DISTINCT * gamma.weight and not any(_on_grid(gamma.predictions, m) for m in GRIDS)
+        for gamma in gammas
+    )
     if equal == 0 or not (more_columns or distinct):
         return []
     return [

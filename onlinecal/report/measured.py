@@ -250,7 +250,11 @@ def grids(report: Report, column: Measured, full: bool = True) -> list[Table]:
         cells |= {"if calibrated": "if_calibrated", "p": "p_value"}
     notes = evaluation.notes
     if not full:
-        without = [row.name for row in evaluation.rows if evaluation.intervals and row.interval is None]
+        # Of too few clusters all are missing, and a caution says why.
+        told = evaluation.resample is not None and evaluation.resample.too_few
+        without = [
+            row.name for row in evaluation.rows if evaluation.intervals and not told and row.interval is None
+        ]
         notes = [evaluation.intervals] * bool(evaluation.intervals)
         notes += [f"no interval for {', '.join(without)}: -o page.html says why"] * bool(without)
     parts = [

@@ -58,3 +58,22 @@ def test_the_first_screen(tmp_path, made):
     assert re.match(r"Next: (onlinecal |more |name )", said[said.rindex("Next: ") :])
     assert ("Read as a Manifold export of markets." in said) is (made is market)
     assert ("are one cluster each" in said) is (made is panel)
+
+
+def test_few_clusters_and_forecasts_in_per_cent_take_no_more_lines(tmp_path):
+    """Of 60 rows on a grid of 1/100 some are equal by chance, which is no caution above the verdict."""
+    rng = np.random.default_rng(3)
+    p = rng.integers(0, 101, 60) / 100
+    rows = "".join(
+        f"{a},{b:d},g{i % 7}\n" for i, (a, b) in enumerate(zip(p, rng.random(60) < 0.5, strict=True))
+    )
+    (tmp_path / "g.csv").write_text("forecast,outcome,g\n" + rows)
+    (tmp_path / "f.csv").write_text(
+        "".join(line.rpartition(",")[0] + "\n" for line in ("forecast,outcome,g\n" + rows).splitlines())
+    )
+    few = onlinecal("measure g.csv --cluster g --draws 50", cwd=tmp_path, columns=80).stdout
+    alone = onlinecal("measure f.csv --draws 50", cwd=tmp_path, columns=80).stdout
+    assert len(few.splitlines()) <= 30 >= len(alone.splitlines())
+    assert "7 clusters" in few
+    assert "equal to an earlier one" not in alone
+    assert "alibrat" in alone.splitlines()[3]

@@ -281,7 +281,10 @@ def test_each_caution_is_said_where_it_holds_and_nowhere_else():
 
 def test_copies_are_cautioned_against_where_chance_does_not_make_them():
     grid = G.from_counts([0.1, 0.5], [50, 50], [5, 25])
-    distinct = G.from_samples(np.linspace(0, 1, 50), np.arange(50) % 2)
-    assert duplicates(3, 100, False, [grid]) == duplicates(0, 100, True, [grid]) == []
-    for more_columns, gamma in ((True, grid), (False, distinct)):
+    distinct, twice = (
+        G.from_samples(np.tile(np.linspace(0, 1, 50), k), np.tile([0, 1], 25 * k)) for k in (1, 2)
+    )
+    cents = G.from_samples(np.arange(60) / 100, np.arange(60) % 2)
+    assert duplicates(3, 100, False, [grid, cents]) == duplicates(0, 100, True, [grid]) == []
+    for more_columns, gamma in ((True, grid), (False, distinct), (False, twice)):
         assert "3 of 100 rows are equal" in duplicates(3, 100, more_columns, [gamma])[0]
