@@ -258,6 +258,9 @@ def labels_of(clusters: ArrayLike, rows: int) -> Ints:
         raise InvalidParameter(
             f"evaluate: clusters has shape {given.shape}; expected ({rows},), a label for each prediction"
         )
+    if given.dtype.kind == "f" and np.isnan(given).any():
+        i = int(np.argmax(np.isnan(given)))
+        raise InvalidParameter(f"evaluate: clusters[{i}] is missing; expected a label for each prediction")
     try:
         _, first, place = np.unique(given, return_index=True, return_inverse=True)
         return np.asarray(np.argsort(np.argsort(first))[place], dtype=np.int64)

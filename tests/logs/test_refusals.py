@@ -41,6 +41,7 @@ REFUSED = [
     *[(oc.evaluate, (given, options), InvalidParameter, said) for given, options, said in [
         (([0.5], [1]), {"clusters": [0], **FINITE}, "'finite-sample' with clusters"),
         (([0.5], [1]), {"clusters": [0, 1]}, r"clusters has shape \(2,\); expected \(1,\)"),
+        (([0.5, 0.5], [1, 0]), {"clusters": [0.0, np.nan]}, r"clusters\[1\] is missing; expected a label"),
         ((COIN,), {"clusters": [0]}, "weights or clusters beside"),
     ]],
     (oc.evaluate, ((COIN, [1]), {}), InvalidParameter, "which holds them"),
