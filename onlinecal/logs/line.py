@@ -20,6 +20,8 @@ from onlinecal.logs.units import Estimate, OfLogs, Rows, rows_of, samples_of, wi
 
 #: steps of Newton's method, and the change of a coefficient at which it ends
 STEPS, NEAR = 100, 1e-10
+#: the least ridge of a step; and the least share of the curvature that all samples but one have
+LEAST, REST = 1e-15, 1e-9
 #: log odds that differ by less than this share of them, or of 1, are equal but for rounding
 APART = 1e-6
 HOW = "Student's law with the larger error of two: of the jackknife over rows or clusters, and of the model"
@@ -159,6 +161,8 @@ def _estimates(
     if times == math.inf:
         return [without(value, "there is one sample of an outcome") for value in found.tolist()]
     error = _errors(rows, x, mean)
+    if not np.isfinite(error).all():
+        return [without(value, "without one of the samples nothing tells it") for value in found.tolist()]
     ends = zip(
         found.tolist(), (found - times * error).tolist(), (found + times * error).tolist(), strict=True
     )
@@ -168,32 +172,39 @@ def _estimates(
 def _fitted(rows: Rows, x: Floats, offset: Floats, start: Floats) -> tuple[Floats, Floats]:
     """The coefficients of the largest likelihood, which exists, by Newton's method; and the fitted chances."""
     weight = rows.w * rows.times / float(rows.w @ rows.times)
+    size = np.abs(x).max(axis=0)
+    x, beta = x / size, start * size
 
     def loss(beta: Floats) -> float:
         odds = x @ beta + offset
         return float(weight @ (np.logaddexp(0.0, odds) - rows.y * odds))
 
-    beta, now = start, loss(start)
+    # Where forecasts are sure and wrong there is a slope and hardly any curvature. So steps are drawn in (Levenberg
+    # 1944, Marquardt 1963), by more until the loss falls.
+    ridge, now = 1e-3, loss(beta)
     for _ in range(STEPS):
         mean = expit(x @ beta + offset)
-        # A curvature that is rounded to 0 must not make an infinite step.
-        curve = x.T @ (x * (weight * mean * (1.0 - mean))[:, None]) + 1e-300 * np.eye(len(beta))
-        step = np.linalg.lstsq(curve, x.T @ (weight * (rows.y - mean)), rcond=None)[0]
-        while (then := loss(beta + step)) > now + 1e-12 * abs(now) and np.abs(step).max() > NEAR:
-            step = 0.5 * step
-        beta, now = beta + step, then
+        curve = x.T @ (x * (weight * mean * (1.0 - mean))[:, None])
+        step = np.linalg.solve(curve + ridge * np.eye(len(beta)), x.T @ (weight * (rows.y - mean)))
+        then = loss(beta + step)
+        if then <= now + 1e-12 * abs(now):
+            beta, now, ridge = beta + step, then, max(0.1 * ridge, LEAST)
+        else:
+            ridge *= 10.0
         if np.abs(step).max() <= NEAR * (1.0 + np.abs(beta).max()):
             break
-    return beta, expit(x @ beta + offset)
+    return beta / size, expit(x @ beta + offset)
 
 
 def _errors(rows: Rows, x: Floats, mean: Floats) -> Floats:
-    """The standard error of each coefficient: the larger of jackknife and model."""
+    """The standard error of each coefficient: the larger of jackknife and model; infinite if one unit tells all."""
     many, w = x.shape[1], rows.w
     variance = mean * (1.0 - mean)
     outer: Any = x[:, :, None] * x[:, None, :]
     curve = np.tensordot(rows.times * w * variance, outer, 1)
-    inverse = np.linalg.pinv(curve, hermitian=True)
+    if not np.linalg.det(curve) > 0.0:
+        return np.full(many, np.inf)
+    inverse = np.linalg.inv(curve)
     model = inverse @ np.tensordot(rows.times * w**2 * variance, outer, 1) @ inverse
     curves: Any
     scores, curves = x * (w * (rows.y - mean))[:, None], outer * (w * variance)[:, None, None]
@@ -204,8 +215,10 @@ def _errors(rows: Rows, x: Floats, mean: Floats) -> Floats:
         flat = curves.reshape(len(of), -1)
         curves = np.stack([np.bincount(of, part) for part in flat.T], axis=1).reshape(-1, many, many)
         times = np.ones(len(scores))
+    if not (np.linalg.det(curve - curves) > REST * np.linalg.det(curve)).all():
+        return np.full(many, np.inf)
     # One step of Newton's method without the unit.
-    moved = (np.linalg.pinv(curve - curves, hermitian=True) @ scores[:, :, None])[:, :, 0]
+    moved = np.linalg.solve(curve - curves, scores[:, :, None])[:, :, 0]
     units = float(times.sum())
     jackknife = (units - 1.0) / units * (times @ moved**2)
     return np.asarray(np.sqrt(np.maximum(jackknife, np.diag(model))))

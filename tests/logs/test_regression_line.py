@@ -32,6 +32,20 @@ def test_it_is_the_fit_of_scikit_learn(seed):
         assert np.average(fitted, weights=w) == pytest.approx(np.average(y, weights=w), abs=1e-9)
 
 
+def test_sure_forecasts_that_were_wrong_have_the_largest_likelihood_too(seed):
+    """The likelihood has no slope at the numbers, also where it is nearly flat from slope 1 on."""
+    rng, found = np.random.default_rng([seed, 6]), 0
+    for _ in range(300):
+        p, y = rng.choice([1e-15, 1 - 1e-15, 0.5, 0.2], 10), rng.integers(0, 2, 10)
+        line = calibration_line(p, y)
+        x = logit(p)
+        if math.isfinite(line.slope.value):
+            found += 1
+            rest = y - expit(line.intercept.value + line.slope.value * x)
+            assert max(abs(rest.sum()), abs(rest @ x) / np.abs(x).max()) < 1e-6
+    assert found > 150
+
+
 def test_errors_are_those_of_leaving_each_unit_out(seed):
     """One step of Newton's method from the coefficients is near the fit without the unit."""
     rng = np.random.default_rng([seed, 2])
@@ -103,6 +117,9 @@ def test_one_sample_of_an_outcome_and_few_clusters_have_no_interval():
     found = calibration_line(p, y)
     assert math.isfinite(found.slope.value)
     assert "one sample of an outcome" in found.slope.how
+    # Any number fits as well.
+    flat = calibration_line([5e-324, 1 - 2**-53] * 3, [1, 0, 0, 1, 1, 0]).in_the_large
+    assert "without one of the samples nothing tells it" in flat.how
     y[::3] = 1.0
     assert "clusters" in calibration_line(p, y, clusters=np.arange(38) // 10).slope.how
     assert calibration_line(oc.JointDistribution.from_levels(GRID, GRID, GRID)).slope.interval is None
