@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter, lacking
-from onlinecal.core.validation import check_lengths, check_weights, vector
+from onlinecal.core.validation import check_lengths, check_weights, integer, vector
 from onlinecal.recalibration.methods import DEFAULT
 from onlinecal.recalibration.recalibrator import Recalibrator
 
@@ -26,8 +26,8 @@ except ImportError as error:
     ) from None
 
 
-#: the largest sum of weights: each row is told as often as it counts
-MOST = 10**7
+#: the largest sum of weights: each row is told as often as it counts; and the least mean weight for `fit`
+MOST, LEAST = 10**7, 0.1
 #: rows for which the classifier's forecasts are made at a time when it learns on the way
 CHUNK = 256
 
@@ -41,7 +41,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     seen all. `partial_fit` takes rows in their order. It forecasts at most 256 rows, tells the recalibrator their
     outcomes, and then the classifier. Forecasts of the first rows are 1/2. `predict_proba` gives means of laws; of a
     forecaster that randomises they are not the draws of its guarantees. A row of `sample_weight` k is told k times.
-    Where k is not whole the rest goes to the next rows. The classifier is given the weights if its method takes them.
+    Where k is not whole the rest goes to the next rows. So `fit` refuses weights with a mean below 0.1. The classifier
+    is given the weights if its method takes them.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     forecaster, bins, seed
         As for `onlinecal.Recalibrator`.
     cv : int, default 5
-        Folds, for `fit`.
+        Folds, for `fit`; at least 2.
     shuffle : bool, default True
         Whether `fit` takes rows in a random order, which `seed` determines; False for rows in the order of time.
 
@@ -97,13 +98,19 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         X, y, weights = _weighted(X, y, sample_weight)
         self._start(y)
         outcomes = (y == self.classes_[-1]).astype(int)
+        integer("RecalibratedClassifier", "cv", self.cv, 2)
+        if weights is not None and weights.sum() < LEAST * len(y):
+            raise ValueError(
+                f"sample_weight sums to {weights.sum():.3g} of {len(y)} rows; expected at least {LEAST * len(y):.3g}: "
+                "it counts rows, so multiply all by one number"
+            )
         if len(self.classes_) == 1:
             self.estimator_: Any = self._base()
             return self
         rows, base = int(np.bincount(outcomes).min()), self._base()
         if isinstance(base, str):
             forecasts = _column(X)
-        elif min(rows, self.cv) < 2:
+        elif rows < 2:
             forecasts = _second(base.fit(X, y, **_taken(base.fit, weights)), X)
         else:
             folds = min(rows, self.cv)

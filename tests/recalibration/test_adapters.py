@@ -104,6 +104,11 @@ def test_what_scikit_learn_users_get_wrong():
         (lambda: model("passthrough").fit(45 * X, y), ValueError, "passthrough"),
         (lambda: model().fit(X, np.arange(10) % 3), ValueError, "binary"),
         (lambda: model("other").fit(X, y), InvalidParameter, "estimator"),
+        # With one fold forecasts would be of rows that were seen.
+        *(
+            (lambda cv=cv: model(cv=cv).fit(X, y), InvalidParameter, "cv = .*; expected an integer ≥ 2")
+            for cv in (1, "5")
+        ),
         (lambda: model().partial_fit(X, y).partial_fit(X, y + 1), ValueError, "classes"),
     ):
         with pytest.raises(error, match=words):
