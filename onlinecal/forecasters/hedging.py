@@ -30,8 +30,9 @@ def _no_bias(m: int) -> list[int]:
 class ForecastHedging(OnGrid):
     r"""Randomises between two neighbouring grid points so that their biases cannot grow together.
 
-    From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i with probability |E_{i+1}| / (|E_i| + |E_{i+1}|), else i + 1 (one half
-    where both are 0). The expected first-order change of Σ E² is then 0 up to order 1/m.
+    E_i is the bias of the grid point i/m: the sum of y − i/m over its rounds. From a pair with E_i ≥ 0 ≥ E_{i+1} it
+    plays i with probability |E_{i+1}| / (|E_i| + |E_{i+1}|), else i + 1 (one half where both are 0). The
+    expected first-order change of Σ E² is then 0 up to order 1/m.
 
     Guarantee: E[T·ECE] ≤ T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m)), against natures that see the law. For large T
     that is (1 + √2)/2 ≈ 1.21 times T^{2/3} at m = T^{1/3}, with 1.43 at T = 1000 and 1.23 at 10⁶. Proof:
