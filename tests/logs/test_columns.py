@@ -121,6 +121,8 @@ def test_watch_and_recalibrate_take_the_same_words(tmp_path):
         ("y,chance lost,chance won\nwon,.3,.7\nlost,.82,.18\n", {"positive": "won"}, ["chance won"]),
         ("y,p_0,p_1,expert\n1,.3,.7,.6\n0,.82,.18,.3\n", {}, ["p_1", "expert"]),
         ("y,one,other\n1,.5,.5\n0,.5,.5\n", {}, ["one", "other"]),
+        ("y,p_0,p_1\n1,.31,.7\n0,.82,.18\n", {}, ["p_1"]),
+        ("y,p_0,p_1\n1,.32,.7\n0,.82,.18\n", {}, ["p_0", "p_1"]),
     ],
 )  # fmt: skip
 def test_labels_and_opposites_are_no_forecasts(tmp_path, text, asked, forecasts):
@@ -163,6 +165,8 @@ def test_each_forecast_may_have_an_outcome_of_its_own(tmp_path):
     }
     assert (report.rows, report.outcome, report.differences) == (4, "o1, o2", [])
     assert "'prob2' has the outcome 'o2' (3 rows)" in report.said
+    with pytest.raises(InvalidParameter, match=r"several --outcome with .* read in parts"):
+        report_of(str(path), Asked(("prob1", "prob2")), Settings(draws=0), True, ("o1", "o2"))
     # Two forecasts of one event are compared.
     _, report = briers(path, "o1", "o1", forecasts=("prob1", "prob2"), outcome="o1")
     assert len(report.differences) == 2

@@ -10,6 +10,7 @@ from onlinecal.logs.clusters import Blocks, Clustered
 from onlinecal.logs.intervals import mean_interval
 from onlinecal.logs.measuring import Settings, measure_log
 from onlinecal.logs.reading import Log
+from onlinecal.measures import MEASURES
 from tests.coverage_intervals import brier_ends, means, panel, times
 
 LEVELS = np.arange(1, 20) / 20
@@ -69,6 +70,10 @@ def test_variances_of_blocks_are_wider_everywhere(seed):
         sum(b.measured(gains)[2].sum() for b in one.blocks(np.random.default_rng(0))) for one in (wide, plain)
     ]
     assert squares[0] == pytest.approx(2.0 * squares[1])
+    zeros, ones, most = MEASURES["brier"].sampling.losses(gamma)
+    np.testing.assert_allclose(
+        *(c * one.mean_cells(zeros, ones, most)[2] for c, one in ((1.0, wide), (2.0, plain)))
+    )
 
 
 def test_where_few_times_tell_of_alike_errors_nothing_is_printed_and_the_report_says_why(seed):

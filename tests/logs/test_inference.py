@@ -257,6 +257,8 @@ def test_each_caution_is_said_where_it_holds_and_nowhere_else():
         ("4,000 different forecasts in 4,000 rows", True, (rng.random(4000), y)),
         ("all forecasts are 0.5", True, (np.full(4000, 0.5), y)),
         ("the log score is infinite", True, (np.where(p < 0.3, 0.0, p), y)),
+        ("the log score is infinite", True, ([1.0, 1.0, 0.3], [0, 1, 1])),
+        ("the log score is infinite", False, ([1.0, 0.0, 0.3], [1, 0, 1])),
         # Forecasts that differ by less than 1/m do tell finer differences, however small these are.
         ("multiples", False, (np.where(some % 2 == 0, 0.25, 0.25 + 1e-15), y)),
         ("multiples", False, (1e-11 * (1 + some % 3), y)),

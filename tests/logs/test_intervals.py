@@ -9,6 +9,7 @@ from scipy import stats
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.tasks import three_action, v_shaped
+from onlinecal.logs import intervals
 from onlinecal.logs.evaluation import evaluate
 from onlinecal.logs.intervals import mean_interval, order_statistic
 from onlinecal.logs.resampling import MOST_LEVELS, Resample
@@ -31,6 +32,21 @@ SMALL = [
 def enough(covered, made, share=0.93):
     """Whether as many intervals cover as do if each does with this probability, but for 1e-8."""
     return made == 0 or covered >= stats.binom.ppf(1e-8, made, share)
+
+
+def test_where_there_are_two_ways_each_fails_in_half_of_the_cases(monkeypatch):
+    """With witnesses that prove nothing the interval at 90 % is that of draws alone at 95 %."""
+    rng = np.random.default_rng(2)
+    p = rng.integers(0, 3, 600) / 2
+    y = (rng.random(600) < 0.1 + 0.8 * p) * 1
+
+    def found(level):
+        return evaluate(p, y, measures=["ece"], bootstrap=199, level=level).rows[0].interval
+
+    monkeypatch.setattr(intervals, "witnessed_ends", lambda kinds, *_: dict.fromkeys(kinds, (0.0, math.inf)))
+    both = found(0.9)
+    monkeypatch.setattr(intervals, "kind_of", lambda *_: None)
+    assert both == found(0.95) != found(0.9)
 
 
 @pytest.mark.parametrize(

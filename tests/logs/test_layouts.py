@@ -131,6 +131,13 @@ def test_files_without_outcomes_are_refused(files, name, beside, words):
         brier(files, name, beside)
 
 
+def test_a_forecast_without_a_date_is_of_no_question_that_has_two(files):
+    """Which one it is of is not known, so that it has no outcome."""
+    rows = [*SET, SET[2] | {"resolution_date": None, "forecast": 0.9}]
+    (files / "set.json").write_text(json.dumps({"forecasts": rows}))
+    assert brier(files, "set.json", "resolutions.json")[1].rows == 3
+
+
 def test_any_two_files_are_joined_by_a_column_that_both_have(tmp_path):
     (tmp_path / "p.csv").write_text("race,p\nx,.5\ny,.25\nx,.25\nz,.9\n")
     (tmp_path / "y.csv").write_text("race,won\ny,0\nx,1\n")

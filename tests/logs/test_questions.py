@@ -86,7 +86,8 @@ WRONG = {
         for a, b, won in zip(g.poisson(1, 400), g.poisson(1.2, 400), y, strict=True)
     ],
     "a question, sometimes empty": lambda g, p, y: [
-        "" if i % 50 == 0 else f"{round(9 * one)}{won}" for i, (one, won) in enumerate(zip(p, y, strict=True))
+        "" if i % 20 == 0 and not won else f"{round(9 * one)}{won}"
+        for i, (one, won) in enumerate(zip(p, y, strict=True))
     ],
 }
 
