@@ -78,6 +78,8 @@ def verdict(report: Report, column: Measured) -> Verdict:
             panel = report.cluster not in ("", report.time) and not report.asked.cluster
             times = ["--time COLUMN"] * (not report.time) + ["--resolved COLUMN"]
             mend = _command("recalibrate", report, column, *times * panel, f"-o {new_name(report.source)}")
+            if report.asked.fractional:
+                mend = f"leave out the outcomes between 0 and 1: {mend}"
             if panel:
                 mend = f"name the times of forecasts and of outcomes: {mend}"
         return Verdict("refuted", f"{first} {cost}", f"Next: {mend}")

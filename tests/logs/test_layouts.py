@@ -223,3 +223,7 @@ def test_the_next_command_after_a_refuted_panel_asks_for_times(tmp_path):
     assert "always acting would be better" in said
     assert "Next: name the times of forecasts and of outcomes: onlinecal recalibrate f.csv" in said
     assert "--time COLUMN --resolved COLUMN -o f_better.csv" in said
+    # Recalibration takes no expected outcomes.
+    (tmp_path / "t.csv").write_text("p,y\n" + "0.1,0.5\n0.2,1\n0.2,0\n" * 60)
+    said = " ".join(onlinecal("measure t.csv --fractional -m brier", cwd=tmp_path).stdout.split())
+    assert "Next: leave out the outcomes between 0 and 1: onlinecal recalibrate t.csv" in said
