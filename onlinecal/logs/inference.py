@@ -253,7 +253,7 @@ def score_differences(
             difference = first - second
             mean = float((many * share) @ difference)
             centred, weight = share * (difference - mean), share
-            units, wider, _ = blocks_in_time(centred, clusters) if in_time else Blocks(clusters)
+            units, wider, few = blocks_in_time(centred, clusters) if in_time else Blocks(clusters)
             if units is not None:
                 centred, weight = np.bincount(units, centred), np.bincount(units, share)
             samples, power = 1.0 / float((many * weight) @ weight), float((many * centred) @ centred)
@@ -261,7 +261,7 @@ def score_differences(
                 continue
             error = math.sqrt(wider * power * samples / (samples - 1.0))
             skewness = skewness_of(float((many * centred**3).sum()), power)
-            p_value = paired_p(mean, error, skewness, samples, float((many * share) @ y))
+            p_value = None if few else paired_p(mean, error, skewness, samples, float((many * share) @ y))
             blocks = 0 if units is clusters else len(centred)
             found.append(Difference(score, a, b, mean, error, p_value, blocks=blocks))
     adjusted = iter(holm([each.p_value for each in found if each.p_value is not None]))

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from onlinecal.core.words import number_of
+from onlinecal.logs.clusters import TELLING
 from onlinecal.logs.measuring import Measured, Report
 from onlinecal.logs.resampling import FEW
 from onlinecal.logs.units import Estimate
@@ -329,7 +330,8 @@ def differences(report: Report) -> list[Table]:
     if few:
         note += (
             f" Too few: rows that tell as much as fewer than {FEW} {unit}s of equal weight, or blocks, or hold fewer "
-            f"than about {FEW} outcomes of a rare kind, are not tested."
+            f"than about {FEW} outcomes of a rare kind, or times that tell as much as fewer than {TELLING} independent "
+            "ones, are not tested."
         )
     headings = ("difference", "score", "mean", "error", "p", "p (Holm)")
     return [Table("Differences of scores on the same rows", of_rows(headings, rows), [note])] if rows else []

@@ -357,3 +357,32 @@ def test_rows_that_depend_in_their_order_are_warned_of_or_in_blocks_of_time(seed
     assert f"alike: {blocks} blocks of rows are taken as independent" in said
     assert "alike in the order given" not in said
     assert "too optimistic" not in said
+
+
+def test_few_times_and_clusters_of_a_column_beside_times_in_paired_tests():
+    """Where times do not tell how long blocks must be there is no p-value; clusters of another column are no blocks."""
+    given = 0
+    for i in range(10):
+        p, y = autoregressive(np.random.default_rng([9, i]), 100, 0.9)
+        forecasts = {"a": p + 0.02, "b": p - 0.02}
+        loss = scores(forecasts["a"], y)["brier"] - scores(forecasts["b"], y)["brier"]
+        few = blocks_in_time((loss - loss.mean()) / 100).too_few
+        (brier, _) = score_differences(forecasts, y, in_time=True)
+        given += bool(few)
+        assert not few or brier.p_value is None
+    assert given >= 3
+    clusters = np.arange(100) // 2
+    log = Log(
+        "log",
+        forecasts,
+        y,
+        "y",
+        times=np.arange(100.0),
+        time="day",
+        time_words=str,
+        clusters=clusters,
+        cluster="event",
+    )
+    found = measure_log(log, Settings(0, measures=("brier",))).differences
+    assert found == score_differences(forecasts, y, clusters=clusters)
+    assert found != score_differences(forecasts, y, clusters=clusters, in_time=True)

@@ -129,6 +129,12 @@ def test_the_p_value_of_calibrated_forecasts_is_uniform_and_sees_others(seed, fu
         assert row.if_calibrated < row.value
 
 
+def test_a_value_that_every_draw_has_is_no_evidence():
+    """Forecasts of 0 and 1 have one outcome in all draws."""
+    for row in evaluate([0, 1, 1], [0, 1, 1], measures=["ece", "brier", "cdl"], reference=19).rows:
+        assert row.p_value == 1.0
+
+
 def test_what_is_infinite_in_a_sample_lasts_or_says_nothing():
     row = evaluate([0.0, 0.5, 0.5], [1, 1, 0], measures=["log_loss"], bootstrap=20, reference=5).rows[0]
     assert row.interval == (math.inf, math.inf)
