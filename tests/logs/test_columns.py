@@ -156,6 +156,15 @@ def test_copies_are_counted_among_the_rows_that_are_measured(tmp_path):
 TWO = "prob1,o1,prob2,o2\n.74,0,.26,1\n.47,1,.53,0\n.81,1,.19,0\n.60,1,.40,\n"
 
 
+def test_a_row_that_is_left_out_needs_no_cluster(tmp_path):
+    path = written(tmp_path, "p,y,g\n.5,1,a\n.25,,\n.75,0,b\n")
+    found = read_log(Table(path), Asked(cluster="g", skip_missing=True))
+    assert (found.rows, found.clusters.tolist()) == (2, [1, 2])
+    written(tmp_path, "p,y,g\n.5,1,a\n.25,1,\n")
+    with pytest.raises(OnlinecalError, match="line 3: column 'g' is empty"):
+        read_log(Table(path), Asked(cluster="g"))
+
+
 def test_each_forecast_may_have_an_outcome_of_its_own(tmp_path):
     path = written(tmp_path, TWO)
     score, report = briers(path, "o1", "o2", forecasts=("prob1", "prob2"), skip_missing=True)
