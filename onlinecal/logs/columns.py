@@ -110,9 +110,10 @@ def with_layout(table: Rows, asked: Asked, outcomes: bool) -> tuple[Asked, list[
     only = tuple((of[column], word) for column, word in layout.only if column in of)
     same = bool(layout.words) and (not asked.positive or is_word(asked.positive, layout.words[:1]))
     # The price of a question is that of the layout's event.
-    settled = layout.settled if asked.fractional and same else None
-    if settled is not None and settled[1] in of and not is_word(settled[0], asked.drop):
-        found = replace(found, settled=(settled[0], of[settled[1]]))
+    if layout.settled is not None and asked.fractional and same:
+        word, price = layout.settled
+        if price in of and not is_word(word, asked.drop):
+            found = replace(found, settled=(word, of[price]))
     if layout.words and same:
         negative = asked.negative or layout.words[1:]
         found = replace(found, positive=asked.positive or layout.words[0], negative=negative)
