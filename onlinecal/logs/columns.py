@@ -108,13 +108,13 @@ def with_layout(table: Rows, asked: Asked, outcomes: bool) -> tuple[Asked, list[
     if outcome != of.get(layout.outcome) or asked.above is not None:
         return found, said
     only = tuple((of[column], word) for column, word in layout.only if column in of)
-    same = bool(layout.words) and (not asked.positive or is_word(asked.positive, layout.words[:1]))
+    same = layout.words is not None and (not asked.positive or is_word(asked.positive, layout.words[:1]))
     # The price of a question is that of the layout's event.
     if layout.settled is not None and asked.fractional and same:
         word, price = layout.settled
         if price in of and not is_word(word, asked.drop):
             found = replace(found, settled=(word, of[price]))
-    if layout.words and same:
+    if layout.words is not None and same:
         negative = asked.negative or layout.words[1:]
         found = replace(found, positive=asked.positive or layout.words[0], negative=negative)
     taken = [*filter(None, [found.positive]), *found.negative, *(found.settled or ())[:1], *asked.drop]
