@@ -18,6 +18,10 @@ End = Literal["", "lower", "upper"]
 
 #: what is tracked of a task
 ACCOUNT = ("payoff", "external_regret", "action_swap_regret", "swap_regret")
+#: of a task in a game with groups: the largest swap regret of a group
+GROUP_REGRET = "group_swap_regret"
+#: of each group: its number of rounds
+ROUNDS = "rounds"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +39,8 @@ class Column:
     'distance_lower[upper]'
     >>> Column("measure", "ece", stream="rain").name
     'ece @ rain'
+
+    `stream` is the stream or the group of the rounds that it is of; "" for all of them.
     """
 
     kind: Kind

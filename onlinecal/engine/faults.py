@@ -10,13 +10,13 @@ import numpy as np
 from onlinecal.core.errors import in_one_line
 from onlinecal.engine import loop
 from onlinecal.engine.law import Unplayable, brief, failed
-from onlinecal.engine.play import Stopped
+from onlinecal.engine.play import Stopped, not_a_member
 from onlinecal.engine.run import VALUES, WEIGHTS
 
 
-def stopped_by(mine: Any, draws: bool, fault: int, run: int, number: int, value: float) -> Stopped:
-    """How a player stopped a run of the loop; `mine` is the forecaster, and `draws` whether its step does."""
-    size = int(value) if math.isfinite(value) else 0
+def stopped_by(game: Any, draws: bool, fault: int, run: int, number: int, value: float) -> Stopped:
+    """How a player stopped a run of a game in the loop; `draws`: whether a step of the forecaster does."""
+    mine, size = game.forecaster, int(value) if math.isfinite(value) else 0
     if fault == loop.BAD_SIZE:
         refusal = mine.refusal if size == 0 and mine.refusal else None
         error = Unplayable(*(refusal or (f"stated a law of {size} atoms", f"1 to {mine.size}")))
@@ -35,6 +35,8 @@ def stopped_by(mine: Any, draws: bool, fault: int, run: int, number: int, value:
         error = Unplayable(f"stated q = {brief(value)}", "a probability in [0, 1]")
     elif fault == loop.BAD_CONTEXT:
         error = Unplayable("revealed nothing", "its context")
+    elif fault == loop.BAD_GROUP:
+        error = not_a_member(game.groups[int(value)])
     else:
         error = Unplayable("refused a round that it had played", "to be told it")
     return Stopped(fault in loop.OF_FORECASTER, number, error, run)

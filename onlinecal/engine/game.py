@@ -120,6 +120,7 @@ class Game(Result):
             raise InvalidParameter(f"schedule = {brief(schedule)}; expected an onlinecal.schedules.Schedule")
         if not isinstance(cuts, Iterable):
             raise InvalidParameter(f"cuts = {brief(cuts)}; expected a list of times")
+        forecaster = forecaster.facing(nature) if hasattr(forecaster, "facing") else forecaster
         check_pair(forecaster, nature, horizon)
         schedule.check_length(horizon)
         free = check_players(forecaster, nature, horizon)
@@ -130,12 +131,14 @@ class Game(Result):
         self.nature = start("nature", nature, horizon, runs, seed)
         self.compiled = isinstance(self.forecaster, Player) and isinstance(self.nature, Player)
         self.cuts, self.streams = sorted({check_time(cut) for cut in cuts}), max(1, len(nature.streams))
+        self.groups = tuple(nature.groups)
         self.events = Events(schedule.clock(horizon, seed), self.cuts, self.streams, self._streams_of(nature))
         grid = getattr(self.forecaster, "grid", None)
         self.transcripts = None if keeps is None else Transcripts(len(runs), check_kept(keeps, nature))
         points = None if grid is None else len(grid)
-        check_history(len(runs), horizon, points, parts_of(len(self.cuts), self.streams, horizon), free)
-        self.history = history_of(len(runs), grid, horizon, self.events.parted)
+        parts = parts_of(len(self.cuts), self.streams, horizon, len(self.groups))
+        check_history(len(runs), horizon, None if self.groups else points, parts, free)
+        self.history = history_of(len(runs), grid, horizon, self.events.parted, len(self.groups))
         self.levels = math.inf if points is None else points
         # The outcomes' uniforms belong to nature alone: every forecaster faces the same ones.
         of = ("forecast", strategy_key(forecaster)), ("outcome", strategy_key(nature))
@@ -266,7 +269,7 @@ class Game(Result):
             try:
                 for said in (map if pool is None else pool.map)(play, bounds, bounds[1:]):
                     if said[0] != loop.FINE:
-                        raise stopped_by(self.forecaster, rules.draws, *said)
+                        raise stopped_by(self, rules.draws, *said)
             except Stopped:
                 raise
             except Exception as error:  # of a step
@@ -319,7 +322,7 @@ class Game(Result):
             mine.size, int(theirs.sight), draws, sides, theirs.hear is not None, mine.note + theirs.note > 0,
             theirs.reveal is not None or len(needs) + len(theirs.times) > 0, np.array(needs, np.int64).reshape(-1, 2),
             np.array([] if self.transcripts is None else [places[kind] for kind in self.transcripts.kinds], np.int64),
-            np.array(theirs.times, np.int64),
+            np.array(theirs.times, np.int64), np.array([places[group] for group in self.groups], np.int64),
         )  # fmt: skip
 
     # ---------------------------------------------------------------- in Python
@@ -337,10 +340,20 @@ class Game(Result):
         run = range(self.runs[r], self.runs[r] + 1)
         draws, outcomes = (Uniforms(stream.over(run)) for stream in self.uniforms)
         clock, keep = self.schedule.clock(self.horizon, self.seed), partial(self.keep, r)
-        single = not self.events.parted and self.transcripts is None
+        single = not (self.events.parted or self.groups) and self.transcripts is None
         extend = partial(self.history.extend, r) if single else None
         return Play(
-            mine, theirs, clock, draws, outcomes, self.events.part_of, keep, self._make_room, extend, r
+            mine,
+            theirs,
+            clock,
+            draws,
+            outcomes,
+            self.events.part_of,
+            keep,
+            self._make_room,
+            extend,
+            r,
+            self.groups,
         )
 
     # ---------------------------------------------------------------- inside

@@ -17,11 +17,20 @@ NO_COUNTS = np.zeros((1, 0, 0, 2), np.int64)
 Chosen = Callable[[int], bool]
 #: points or rounds of several runs from which level sets are made at a time. Beyond, each run is alone.
 AT_ONCE = 2**18
+#: the parts that the numbers of `Each` can tell apart
+MOST_PARTS = 2**31
 
 
-def history_of(runs: int, grid: Floats | None, horizon: int, several: bool) -> Counted | Each:
-    """A history of these runs; `several`: rounds are told apart by their part."""
-    return Each(runs, horizon, several) if grid is None else Counted(runs, grid, several)
+def history_of(
+    runs: int, grid: Floats | None, horizon: int, several: bool, groups: int = 0
+) -> Counted | Each:
+    """A history of these runs; `several`: rounds are told apart by their part.
+
+    The number of a part ends with a bit for each group. A run meets few of the 2^groups: counts have no table for them.
+    """
+    if grid is None or groups:
+        return Each(runs, horizon, several or groups > 0, groups)
+    return Counted(runs, grid, several)
 
 
 def bytes_of_run(points: int | None, horizon: int, parts: int) -> float:
@@ -145,8 +154,8 @@ class Each:
 
     grid = None
 
-    def __init__(self, runs: int, horizon: int, several: bool) -> None:
-        self.runs, self.horizon, self.several = runs, horizon, several
+    def __init__(self, runs: int, horizon: int, several: bool, groups: int = 0) -> None:
+        self.runs, self.horizon, self.several, self.groups = runs, horizon, several, groups
         #: rounds of each run, and of these those that are in order
         self.filled, self.ordered = np.zeros(runs, np.int64), np.zeros(runs, np.int64)
         self.keys, self.owner = np.empty((runs, 0), np.int64), np.empty((runs, 0), np.int32)
@@ -170,8 +179,9 @@ class Each:
         """Takes back what the loop has written; it numbers parts by their place in `names`."""
         if self.several:
             for row, first, last in zip(self.owner, self._before, self.filled, strict=True):
-                # One part is not told apart by the loop, and 0 is its number there.
-                row[first:last] = np.array(names, np.int32)[row[first:last]] if len(names) > 1 else names[0]
+                # One part is not told apart by the loop, and 0 is its number there; behind it are the bits of groups.
+                part, bits = row[first:last] >> self.groups, row[first:last] & (1 << self.groups) - 1
+                row[first:last] = np.array(names, np.int32)[part] << self.groups | bits
 
     def add(self, run: int, part: int, forecast: float, outcome: int) -> bool:
         """Adds one round."""

@@ -18,7 +18,7 @@ from onlinecal.engine.steps import DRAW, LEARN, MOVE, REVEAL, SAY, SIDE, compile
 from onlinecal.engine.uniforms import NUMBERS, uniform
 
 #: what stopped a run
-FINE, BAD_SIZE, BAD_LAW, BAD_Q, BAD_LEARN, BAD_HEAR, BAD_CONTEXT, OFF_GRID = range(8)
+FINE, BAD_SIZE, BAD_LAW, BAD_Q, BAD_LEARN, BAD_HEAR, BAD_CONTEXT, OFF_GRID, BAD_GROUP = range(9)
 OF_FORECASTER = BAD_SIZE, BAD_LAW, BAD_LEARN, OFF_GRID
 LAW_SEEN, DRAW_SEEN = int(Sight.LAW), int(Sight.DRAW)
 
@@ -42,11 +42,11 @@ QUESTION = 4
 Questions, QUESTIONS = _record("Questions", events=int64[::1], parts=int32[::1], times=F1, asked=int64)
 #: the rules: atoms of a law at most, and what nature sees. Then: whether the forecaster draws, and whether it tells the
 #: side. Then: whether nature hears, whether there are notes, whether there is context. From where in nature's note to
-#: where in the forecaster's context goes (from −1: the time). Then: the places in nature's note that are logged, and
-#: those of the time.
+#: where in the forecaster's context goes (from −1: the time). Then: the places in nature's note that are logged, those
+#: of the time, and those of groups.
 Rules, RULES = _record(
     "Rules", size=int64, sees=int64, draws=boolean, sides=boolean, hears=boolean, noted=boolean, shown=boolean,
-    needs=int64[:, ::1], keeps=int64[::1], times=int64[::1],
+    needs=int64[:, ::1], keeps=int64[::1], times=int64[::1], groups=int64[::1],
 )  # fmt: skip
 #: the history, as `history` says; and a log of told rounds as in `transcripts` (empty: none)
 Told, TOLD = _record(
@@ -124,16 +124,20 @@ def resolve(learn, hear, mine, theirs, table, number, place, forecast, outcome, 
 
 @accessor
 def show(reveal, mine, theirs, table, number, time, rules):
-    """Lets nature reveal a context, and gives the forecaster what it needs of it."""
+    """Lets nature reveal a context, and gives the forecaster what it needs: what stopped it, and of which group."""
     needs, table[CALLED] = rules.needs, -number
     for i in range(len(rules.times)):
         note(theirs)[rules.times[i]] = time
     if reveal(theirs, number) < 0:
-        return BAD_CONTEXT
+        return BAD_CONTEXT, 0
+    for i in range(len(rules.groups)):
+        value = note(theirs)[rules.groups[i]]
+        if value != 0.0 and value != 1.0:
+            return BAD_GROUP, i
     for i in range(len(needs)):
         at = needs[i, 0]
         note(mine)[needs[i, 1]] = note(theirs)[at] if at >= 0 else time
-    return FINE
+    return FINE, 0
 
 
 @kernel
@@ -160,9 +164,9 @@ def play_run(
         if kind <= BOTH:
             number += 1
             if rules.shown:
-                fault = show(reveal, mine, theirs, table, number, times[number - before - 1], rules)
+                fault, group = show(reveal, mine, theirs, table, number, times[number - before - 1], rules)
                 if fault != FINE:
-                    return fault, number, 0.0
+                    return fault, number, float(group)
             fault, place, forecast, outcome, q = ask(
                 say, draw, side, move, mine, theirs, table, number, rules
             )
@@ -189,7 +193,10 @@ def play_run(
             said[at], filled[r] = forecast, at + 1
             keys[at] = 2 * keys[at] + outcome  # as `joint.encode` makes them, in the same memory
             if len(owner) > 0:
-                owner[at] = own
+                part = own  # its first bits are those of the part, then one for each group
+                for i in range(len(rules.groups)):
+                    part = 2 * part + int(note(theirs)[rules.groups[i]])
+                owner[at] = part
         if len(log) > 0:
             row = log[logged[r]]
             row[0], row[1], row[2] = of, forecast, outcome

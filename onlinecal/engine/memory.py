@@ -13,9 +13,9 @@ from onlinecal.engine import history
 SHARE = 0.5
 
 
-def parts_of(cuts: int, streams: int, horizon: int) -> int:
-    """How many parts can have a round: a stretch between cuts, and a stream."""
-    return min(cuts + 1, horizon) * streams
+def parts_of(cuts: int, streams: int, horizon: int, groups: int = 0) -> int:
+    """How many parts can have a round: a stretch between cuts, a stream, and in which groups it is."""
+    return min(cuts + 1, horizon) * streams << groups
 
 
 def bytes_of_run(forecaster: Any, nature: Any, horizon: int, points: int | None, parts: int = 1) -> float:
@@ -40,6 +40,11 @@ def check_players(forecaster: Any, nature: Any, horizon: int) -> float:
 def check_history(runs: int, horizon: int, points: int | None, parts: int, free: float) -> None:
     """Refuses runs of which the histories have no room in the free memory."""
     needed = runs * history.bytes_of_run(points, horizon, parts)
+    if points is None and parts > history.MOST_PARTS:
+        raise InvalidParameter(
+            f"rounds are of {parts:,} parts, by stretches of time, streams and groups; expected at most "
+            f"{history.MOST_PARTS:,}: fewer decision makers, streams or groups"
+        )
     if needed <= SHARE * free:
         return
     what = f"{runs} run(s) of {horizon} rounds"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,7 +57,8 @@ class Play:
     `draws` and `outcomes` are uniforms by index. `part_of` is the part of the history of a question of this number and
     time. `keep` says of a question, with the time at which its outcome is known, whether it can be kept.
     `ready` makes both players fit for the questions up to this number, with this many open. `extend` keeps several
-    rounds that have one part; None where there are more. `run` is told where a player stops it.
+    rounds that have one part; None where there are more. `run` is told where a player stops it. `groups` are kinds of
+    context that are 0 or 1.
     """
 
     def __init__(
@@ -72,10 +73,11 @@ class Play:
         ready: Callable[[int, int], None],
         extend: Callable[[list[float], list[int]], None] | None = None,
         run: int | None = None,
+        groups: Sequence[str] = (),
     ) -> None:
         self.forecaster, self.nature, self.clock = forecaster, nature, clock
         self.draws, self.outcomes, self.part_of, self.keep, self.ready = draws, outcomes, part_of, keep, ready
-        self.extend, self.run, self.asked = extend, run, 0
+        self.extend, self.run, self.groups, self.asked = extend, run, groups, 0
         #: open questions of the schedule: when their outcomes become known, number, question
         self.waiting: list[tuple[float, int, Question]] = []
 
@@ -85,6 +87,9 @@ class Play:
         forecaster = False
         try:
             self.nature.reveal(q)
+            for group in self.groups:
+                if q.context[group] not in (0, 1):
+                    raise not_a_member(group)
             forecaster = True
             q.law = check_law(self.forecaster.state_law(q))
             q.place, q.forecast = draw(q.law, self.draws(number - 1) if len(q.law) > 1 else 0.0)
@@ -188,6 +193,11 @@ class Play:
         while self.waiting and self.waiting[0][0] < time:
             known, _, q = heapq.heappop(self.waiting)
             self.resolve(q, known)
+
+
+def not_a_member(group: str) -> Unplayable:
+    """The fault of a nature that says of a question neither that it is in a group nor that it is not."""
+    return Unplayable(f"revealed neither 0 nor 1 of the group {group!r}", "one of them")
 
 
 def as_law(said: Any) -> list[tuple[float, float]]:

@@ -27,6 +27,7 @@ class Result:
     forecaster: Any
     cuts: list[float]
     streams: int
+    groups: tuple[str, ...]
     history: Counted | Each
     transcripts: Transcripts | None
     #: why it is over, or ""
@@ -34,7 +35,10 @@ class Result:
 
     def keep(self, r: int, q: Question, known: float) -> bool:
         """Keeps a resolved question of a run; False if its forecast is not on the grid."""
-        if not self.history.add(r, q.part, q.forecast, q.outcome):
+        part = q.part
+        for group in self.groups:
+            part = 2 * part + int(q.context[group])
+        if not self.history.add(r, part, q.forecast, q.outcome):
             return False
         if (rounds := self.transcripts) is not None:
             context = (q.context[kind] for kind in rounds.kinds)
@@ -56,7 +60,8 @@ class Result:
     ) -> list[JointDistribution]:
         """Γ of each run over the rounds that are resolved, of one stream or (None) of all; needs one.
 
-        It has the questions asked from `since` to before `until`. Each of both is a cut or infinite.
+        Behind the streams come the groups. It has the questions asked from `since` to before `until`. Each of both is a
+        cut or infinite.
         """
         gammas = self.known(stream, since, until)
         if not gammas:
@@ -91,7 +96,17 @@ class Result:
         """The parts of a stream, or of all, and of some stretches; None for all parts."""
         if stream is None and (first, last) == (0, len(self.cuts) + 1):
             return None
-        return lambda part: first <= part // self.streams < last and stream in (None, part % self.streams)
+        groups, streams = len(self.groups), len(self.pair[1].streams)
+        # The bit of a group, counted from the last one.
+        bit = None if stream is None or stream < streams else groups - 1 - (stream - streams)
+
+        def chosen(part: int) -> bool:
+            own = part >> groups
+            if not first <= own // self.streams < last:
+                return False
+            return stream in (None, own % self.streams) if bit is None else bool(part >> bit & 1)
+
+        return chosen
 
     def stretches(self, since: float, until: float) -> tuple[int, int]:
         """Which stretches between cuts are from one time to another: from the first up to, not including, the last."""

@@ -206,11 +206,12 @@ class CompiledNature(Compiled):
 class Round:
     """A round as a plain player sees it, with its number and the time of the question.
 
-    `context` has the kinds that a forecaster `needs`, or that a nature revealed. `memo` is the player's own: it comes
-    back with the outcome of the round. A player that asks for more than its sight allows raises `SightError`.
+    `context` has the kinds that a forecaster `needs`, or that a nature revealed; `groups` has the groups among them
+    where its class declares `needs = "groups"`. `memo` is the player's own: it comes back with the outcome of the
+    round. A player that asks for more than its sight allows raises `SightError`.
     """
 
-    __slots__ = ("_forecast", "_law", "_name", "_sight", "context", "memo", "number", "time")
+    __slots__ = ("_forecast", "_law", "_name", "_sight", "context", "groups", "memo", "number", "time")
 
     def __init__(
         self,
@@ -225,6 +226,7 @@ class Round:
     ) -> None:
         self._name, self._sight, self._law, self._forecast = name, sight, law, forecast
         self.number, self.time, self.context, self.memo = number, time, dict(context or {}), None
+        self.groups: dict[str, int] = {}
 
     @property
     def law(self) -> dict[float, float]:
@@ -263,6 +265,7 @@ class PlainForecaster(Plain):
     def __init__(self, player: Any, strategy: Any) -> None:
         self.player, self.name, self.kinds = player, strategy_name(strategy), sorted(strategy.needs)
         self.takes_all = getattr(strategy, "takes_all", False)
+        self.groups: tuple[str, ...] = strategy.groups if getattr(strategy, "takes_groups", False) else ()
         self.shown, self.kept = not takes(player.forecast, 0), not takes(player.update, 2)
 
     def state_law(self, q: Question) -> list[tuple[float, float]]:
@@ -270,6 +273,7 @@ class PlainForecaster(Plain):
         if self.shown or self.kept:
             context = q.context if self.takes_all else {kind: q.context[kind] for kind in self.kinds}
             q.note = Round(self.name, q.number, q.time, context=context)
+            q.note.groups = {group: int(q.context[group]) for group in self.groups}
         return as_law(self.player.forecast(q.note) if self.shown else self.player.forecast())
 
     def straight(self) -> Any:

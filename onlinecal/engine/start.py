@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure, in_one_line
@@ -14,6 +15,9 @@ from onlinecal.core.strategy import check_facts, strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import is_whole
 from onlinecal.engine.steps import Forecaster, Nature, Player
+
+#: the group of every question, which no nature declares, and how many it may declare
+ALL, MOST_GROUPS = "all", 16
 
 
 def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any:
@@ -76,6 +80,15 @@ def check_specification(role: str, strategy: Any) -> None:
         raise InvalidParameter(f"{role} {strategy_name(strategy)!r} declares {fault}")
     if role == "forecaster":
         return
+    groups = strategy.groups
+    good = isinstance(groups, tuple | list | Mapping) and all(
+        isinstance(group, str) and group for group in groups
+    )
+    if not good or len({*groups, ALL}) <= len(groups) or not {*groups} <= strategy.reveals:
+        expected = f"different kinds that it reveals, none of them {ALL!r}, which every question is in"
+        raise _undeclared(role, strategy, "groups", expected)
+    if len(groups) > MOST_GROUPS:
+        raise _undeclared(role, strategy, "groups", f"at most {MOST_GROUPS}")
     if not isinstance(strategy.sight, Sight):
         raise _undeclared(role, strategy, "sight", "a Sight")
     if strategy.length is not None and not (is_whole(strategy.length) and strategy.length >= 1):

@@ -1,7 +1,8 @@
 """Specifications of forecasters: each starts a player of one run, which states laws; the engine draws."""
 
+import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -23,7 +24,7 @@ from onlinecal.core.specification import (
     part,
     specified,
 )
-from onlinecal.core.strategy import every
+from onlinecal.core.strategy import every, parameters
 
 
 def grid_of(m: int) -> Floats:
@@ -46,6 +47,10 @@ class Forecaster(Specification):
     def steps_at(self, horizon: int) -> int | None:
         """The m of the grid 0, 1/m, …, 1 of all its forecasts at this horizon; None for no such grid."""
         return None
+
+    def facing(self, nature: Any) -> Any:
+        """Itself against a nature, of which it may be told the groups."""
+        return self
 
 
 class InSteps(Forecaster):
@@ -130,6 +135,21 @@ class OfOthers(Composition, Forecaster):
     def deterministic(self) -> bool | None:  # type: ignore[override]
         return every(part.deterministic for part in self._parts.values())
 
+    def facing(self, nature: Any) -> Any:
+        told = {name: _facing(value, nature) for name, value in parameters(self).items()}
+        changed = {name: value for name, value in told.items() if value is not getattr(self, name)}
+        return replace(self, **changed) if changed else self
+
+
+def _facing(value: Any, nature: Any) -> Any:
+    """A parameter that is a forecaster, or a list of them, against a nature."""
+    if isinstance(value, Forecaster):
+        return value.facing(nature)
+    if isinstance(value, tuple):
+        told = tuple(_facing(each, nature) for each in value)
+        return value if all(map(operator.is_, told, value)) else told
+    return value
+
 
 @dataclass(frozen=True)
 class Scalar(OfPlain, Forecaster):
@@ -140,7 +160,7 @@ class Scalar(OfPlain, Forecaster):
 
     Information: One Python object a run. A law has at most 64 values, or the class attribute `atoms`. The facts of
     `onlinecal.core.strategy`, and `needs`, are class attributes of those names. With `needs = "all"` the context is all
-    that nature reveals.
+    that nature reveals. With `needs = "groups"` it is nature's groups, which `round.groups` has too, name → 0 or 1.
 
     Parameters
     ----------
@@ -148,10 +168,13 @@ class Scalar(OfPlain, Forecaster):
         Makes a fresh one: a class or function without arguments, or with the one argument `horizon`.
     name : str
         The name in tables.
+    groups : tuple of str
+        Those of nature, of which a class with `needs = "groups"` is told.
     """
 
     make: Callable[..., Any]
     name: str = "scalar"
+    groups: tuple[str, ...] = ()
     deterministic = declared("deterministic")
 
     @property
@@ -162,7 +185,17 @@ class Scalar(OfPlain, Forecaster):
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
         """The kinds of context that the class declares; none that must be there if it takes all."""
+        if self.takes_groups:
+            return frozenset(self.groups)
         return frozenset() if self.takes_all else _needs.__get__(self)
+
+    @property
+    def takes_groups(self) -> bool:
+        """Whether it is given nature's groups, whatever they are."""
+        return bool(getattr(self.origin, "needs", None) == "groups")
+
+    def facing(self, nature: Any) -> Any:
+        return replace(self, groups=tuple(nature.groups)) if self.takes_groups else self
 
 
 _needs = declared("needs", frozenset)

@@ -12,6 +12,8 @@ from onlinecal.natures.base import Scalar as Scalar
 from onlinecal.natures.base import as_nature as as_nature
 from onlinecal.natures.composed import Mixture as Mixture
 from onlinecal.natures.composed import Switch as Switch
+from onlinecal.natures.grouped import GroupContrarian as GroupContrarian
+from onlinecal.natures.grouped import Grouped as Grouped
 from onlinecal.natures.maximin import Maximin as Maximin
 from onlinecal.natures.policies import KinkApproach as KinkApproach
 from onlinecal.natures.policies import LogisticPolicy as LogisticPolicy

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
@@ -30,6 +30,9 @@ class Nature(Specification):
     reveals: ClassVar[frozenset[str]] = frozenset()
     #: labels of the streams that its questions are of, which it reveals as the context "stream"; empty for one stream
     streams: ClassVar[Any] = ()
+    #: those of `reveals` that are groups, in order: a question is in each (1) or not (0). Without a type, since it is a
+    #: parameter of some, which dataclasses would place first
+    groups = cast(Any, ())
     #: whether its outcomes are recorded: games of several horizons then meet the same ones, and are not independent
     recorded: ClassVar[Any] = False
 
@@ -75,7 +78,7 @@ class Scalar(OfPlain, Nature):
 
     `update(forecast, outcome)` tells it a past round. `round` (`onlinecal.engine.seats.Round`) has a number and a
     time. As far as its class declares sight, it has the law, a dict value → probability, and the forecast. With the
-    class attribute `reveals` it has `context(round)`, which returns a dict kind → number.
+    class attribute `reveals` it has `context(round)`, which returns a dict kind → number. Those of `groups` are 0 or 1.
 
     Information: Sees what its class declares: ``sight = "law"``, or a `Sight`. Default: HISTORY if it has `update`,
     else nothing. One Python object a run. The facts of `onlinecal.core.strategy` are class attributes of those names.
@@ -90,6 +93,7 @@ class Scalar(OfPlain, Nature):
     name: str = "scalar"
     reveals = declared("reveals", frozenset)
     streams = declared("streams", tuple)
+    groups = declared("groups", tuple)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlinecal.core.columns import Column, Held
+from onlinecal.core.columns import ACCOUNT, GROUP_REGRET, ROUNDS, Column, Held
 from onlinecal.core.errors import StoreError
 from onlinecal.core.levels import LevelSets
 from onlinecal.core.progress import Progress
@@ -42,9 +43,9 @@ class Missing(NamedTuple):
         """The totals, from level sets that are kept."""
         cell = self.cell
         runs = range(cell.first, cell.runs)
-        return _totals(
-            cell.panel, Gammas(gammas), runs, cell.times, cell.nature.strategy.streams, cell.players
-        )
+        nature = cell.nature.strategy
+        parts = nature.streams, tuple(nature.groups)
+        return _totals(cell.panel, Gammas(gammas), runs, cell.times, *parts, cell.players)
 
 
 def _why_played(asked: Asked | AskedTask) -> str:
@@ -64,7 +65,7 @@ def missing(cell: Cell, held: Mapping[Held, int], gammas: Callable[[], tuple[Gro
         panel = _only(cell, [c for c, n in there.items() if n == first]).of_gamma()
         if panel is not None and last > first:
             found.append(Missing(replace(cell, panel=panel, first=first, runs=last), True))
-            there |= dict.fromkeys(found[-1].cell.columns, last)
+            there |= {c: max(last, there.get(c, 0)) for c in found[-1].cell.columns}
     for first, last in pairwise(sorted({*there.values(), done, cell.runs})):
         if late := [c for c, n in there.items() if n <= first]:
             rest = replace(cell, panel=_only(cell, late), first=first, runs=last)
@@ -74,33 +75,37 @@ def missing(cell: Cell, held: Mapping[Held, int], gammas: Callable[[], tuple[Gro
 
 def _only(cell: Cell, columns: Sequence[Column]) -> Panel:
     """The measures and tasks of these columns, of whichever stream."""
-    return cell.panel.only({replace(column, stream="") if column.stream else column for column in columns})
+    own = (replace(c, measure=ACCOUNT[-1]) if c.measure == GROUP_REGRET and c.of_task else c for c in columns)
+    return cell.panel.only({replace(column, stream="") if column.stream else column for column in own})
 
 
 def _totals(
-    panel: Panel, gammas: Gammas, runs: range, times: Sequence[int], streams: Sequence[str], whom: str
-) -> dict[Held, Floats]:
-    """Totals of level sets of these runs, (n, runs) each, over all rounds and of each stream."""
-    own = [*panel.held().values()]
-    totals = np.zeros((len(times), len(runs), 1 + len(streams), len(own)))
-    for i, place in np.ndindex(len(times), 1 + len(streams)):
-        found = [(j, gammas.of(i, run, place - 1 if place else None)) for j, run in enumerate(runs)]
+    panel: Panel, gammas: Gammas, runs: range, times: Sequence[int], streams: Sequence[str], groups: Sequence[str],
+    whom: str,
+) -> dict[Held, Floats]:  # fmt: skip
+    """Totals of level sets of these runs, (n, runs) each, over all rounds and of each stream and group."""
+
+    def levels_of(i: int, part: int | None) -> Iterator[tuple[list[int], LevelSets, None]]:
+        found = [(j, gammas.of(i, run, part)) for j, run in enumerate(runs)]
         known = {j: gamma for j, gamma in found if gamma is not None}
-        if known:  # else no outcome is known yet: totals are the empty sum
-            sets, where = LevelSets.of([*known.values()]), f"after round {times[i]} of {whom}"
-            totals[i, [*known], place] = panel.read_each(sets, None, where, [runs[j] for j in known])
-    return {
-        Held(replace(held.column, stream=stream), held.content): totals[:, :, place, j].copy()
-        for place, stream in enumerate(("", *streams))
-        for j, held in enumerate(own)
-    }
+        if known:  # else no outcome is known yet
+            yield [*known], LevelSets.of([*known.values()]), None
+
+    totals = np.array(
+        [
+            panel.read_parts(partial(levels_of, i), streams, groups, f"after round {time} of {whom}", runs)
+            for i, time in enumerate(times)
+        ]
+    )
+    return {held: totals[:, :, j].copy() for j, held in enumerate(panel.held(streams, groups).values())}
 
 
 def measured_later(played: Played, panel: Panel) -> tuple[Played, list[tuple[str, str]]]:
     """A cell with further columns, and what cannot be computed, with why."""
-    streams, left = played.streams, [*played.columns]
+    left, groups = [*played.columns], played.groups
+    streams = [label for label in played.streams if label not in groups]
     if played.origin is not None:
-        then, now = played.origin.columns, panel.held(streams)
+        then, now = played.origin.columns, panel.held(streams, groups)
         left = [c for c in left if c not in now or then.get(c) == now[c]]
     todo = [asked for asked in panel.asked if not {*asked.columns} <= {*left}]
     whole = bool(todo) and whole_runs(played.gammas.groups) >= set(range(played.runs))
@@ -108,9 +113,11 @@ def measured_later(played: Played, panel: Panel) -> tuple[Played, list[tuple[str
     able, found = Panel(tuple(todo)).of_gamma() if whole else None, {}
     if able is not None:
         whom, runs = f"{played.forecaster!r} against {played.nature!r}", range(played.runs)
-        found = _totals(able, played.gammas, runs, played.rounds.tolist(), streams, whom)
+        found = _totals(able, played.gammas, runs, played.rounds.tolist(), streams, groups, whom)
     # Behind those that were asked for before, and before what players certify.
-    columns = sorted([*left, *(held.column for held in found)], key=lambda c: c.kind == "certificate")
+    columns = sorted(
+        dict.fromkeys([*left, *(h.column for h in found)]), key=lambda c: c.kind == "certificate"
+    )
     totals = played.totals | {held.column.name: values for held, values in found.items()}
     new = {held.column: held for held in found}
     return replace(
@@ -148,8 +155,10 @@ def measure_file_again(path: Path, panel: Panel) -> tuple[int, dict[tuple[str, s
 
 
 def _with_those_there(cell: Planned, held: Mapping[Held, int], panel: Panel) -> Planned:
-    streams = list(dict.fromkeys(h.column.stream for h in cell.columns if h.column.stream))
-    ready = {h.column: h for h in panel.held(streams).values() if held.get(h, 0) >= cell.runs}
+    columns = [h.column for h in cell.columns]
+    groups = [c.stream for c in columns if c.measure == ROUNDS]
+    streams = [s for s in dict.fromkeys(c.stream for c in columns if c.stream) if s not in groups]
+    ready = {h.column: h for h in panel.held(streams, groups).values() if held.get(h, 0) >= cell.runs}
     left = (h for h in cell.columns if ready.get(h.column, h) == h)
     return cell._replace(columns=tuple(dict.fromkeys((*left, *ready.values()))))
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from onlinecal.core import errors
 from onlinecal.core.arrays import Floats
-from onlinecal.core.columns import ACCOUNT, Column, Held, Kind
+from onlinecal.core.columns import ACCOUNT, GROUP_REGRET, ROUNDS, Column, Held, Kind
 from onlinecal.core.content import content
 from onlinecal.core.errors import InvalidData, InvalidParameter, MissingParameter, OnlinecalError, failure
 from onlinecal.core.joint import JointDistribution
@@ -27,10 +27,11 @@ from onlinecal.decisions.responses import DecisionMaker, as_decision_maker, resp
 from onlinecal.decisions.tasks import DecisionTask, QuadraticTask, Task
 from onlinecal.measures import MEASURES, OF_SHORT_GAMES
 from onlinecal.measures.base import Bracket, Measure
+from onlinecal.measures.groups import ALL, OF_GROUPS, Family, is_of_groups
 
 T = TypeVar("T")
 #: the measures by name
-KNOWN = ChainMap(MEASURES, OF_SHORT_GAMES)
+KNOWN = ChainMap(MEASURES, OF_SHORT_GAMES, OF_GROUPS)
 #: the most levels, of all Γ, of which arrays are kept for their measures
 FEW = 2**20
 
@@ -52,6 +53,11 @@ class Asked(NamedTuple):
         return needs_of(self.record.function)
 
     @property
+    def of_groups(self) -> bool:
+        """Whether it is a measure of the Γ of all groups."""
+        return is_of_groups(self.record.function)
+
+    @property
     def name(self) -> str:
         """The name in tables, of either end."""
         return self.columns[0].whole
@@ -65,7 +71,7 @@ class Asked(NamedTuple):
         options = {key: content(value) for key, value in self.options.items()}
         return {"what": what, "options": options, "bracket": len(self.columns) == 2}
 
-    def read(self, seen: JointDistribution | Transcript | None) -> list[float]:
+    def read(self, seen: Any) -> list[float]:
         """The value in each of its columns."""
         value = measured(self.columns[0].measure, self.function, seen)
         if not isinstance(value, Bracket):
@@ -84,6 +90,11 @@ class AskedTask(NamedTuple):
     @property
     def needs(self) -> None:
         """No context: it is of Γ."""
+
+    @property
+    def of_groups(self) -> bool:
+        """It is of Γ."""
+        return False
 
     @property
     def name(self) -> str:
@@ -128,7 +139,10 @@ class Panel:
                 raise InvalidParameter(f"{name!r} is asked for twice; expected each measure and task once")
         for asked in own:
             # An option that is out of range is refused before the game.
-            if asked.needs is None and (asked.options or asked.columns[0].kind == "function"):
+            if asked.of_groups:
+                if asked.options or asked.columns[0].kind == "function":
+                    measured(asked.name, asked.function, Family({ALL: _sample()}))
+            elif asked.needs is None and (asked.options or asked.columns[0].kind == "function"):
                 measured(asked.name, asked.function, _sample())
         return panel
 
@@ -153,22 +167,74 @@ class Panel:
         """Of the columns."""
         return [column.name for column in self.columns]
 
-    def held(self, streams: Sequence[str] = ()) -> Mapping[Column, Held]:
-        """Its columns, and those of streams, with what their numbers depend on beside the game."""
-        if tuple(streams) not in self._held:
-            kept = [
-                Held.of(column, what)
-                for asked in self.asked
-                for what in [asked.content]
-                for column in asked.columns
-            ]
-            kept += [Held(replace(h.column, stream=s), h.content) for s in streams for h in kept]
-            self._held[tuple(streams)] = MappingProxyType({held.column: held for held in kept})
-        return self._held[tuple(streams)]
+    def held(self, streams: Sequence[str] = (), groups: Sequence[str] = ()) -> Mapping[Column, Held]:
+        """Its columns, and those of streams and groups, with what their numbers depend on beside the game.
+
+        First come those of all rounds, then the largest swap regret of a group for each task, then those of each part
+        of the rounds. A group has its number of rounds behind.
+        """
+        key = tuple(streams), tuple(groups)
+        if key not in self._held:
+            each = [(asked, Held.of(c, asked.content)) for asked in self.asked for c in asked.columns]
+            own = [held for asked, held in each if not asked.of_groups]
+            kept = [held for _, held in each]
+            if groups:
+                swaps = [held for held in own if held.column.of_task and held.column.measure == ACCOUNT[-1]]
+                kept += [Held(replace(held.column, measure=GROUP_REGRET), held.content) for held in swaps]
+            for label in (*streams, *groups):
+                kept += [Held(replace(held.column, stream=label), held.content) for held in own]
+                if label in groups:
+                    kept.append(Held.of(Column("measure", ROUNDS, stream=label), ROUNDS))
+            self._held[key] = MappingProxyType({held.column: held for held in kept})
+        return self._held[key]
 
     @cached_property
-    def _held(self) -> dict[tuple[str, ...], Mapping[Column, Held]]:
+    def _held(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], Mapping[Column, Held]]:
         return {}
+
+    @cached_property
+    def of_parts(self) -> "Panel":
+        """Without measures of groups; it may be empty."""
+        some = tuple(asked for asked in self.asked if not asked.of_groups)
+        return self if len(some) == len(self.asked) else Panel(some)
+
+    def read_parts(
+        self,
+        levels_of: Callable[
+            [int | None], Iterable[tuple[Any, LevelSets, Sequence[Transcript | None] | None]]
+        ],
+        streams: Sequence[str],
+        groups: Sequence[str],
+        where: str,
+        runs: Sequence[int],
+    ) -> Floats:
+        """The totals of all columns of `held`, (runs, columns); empty sums where no outcome is known.
+
+        `levels_of` gives the places of some runs, their level sets and their rounds. It is asked of each part of the
+        rounds by its number, groups behind streams, and of all of them (None).
+        """
+        columns, parts = {c: i for i, c in enumerate(self.held(streams, groups))}, (*streams, *groups)
+        totals, families = np.zeros((len(runs), len(columns))), list[dict[str, JointDistribution]]()
+        if of_groups := len(self.of_parts.asked) < len(self.asked):
+            families = [{} for _ in runs]
+        for part, label in [*enumerate(parts), (None, "")]:
+            panel = self.of_parts if label else self
+            own = [columns[replace(column, stream=label)] for column in panel.columns]
+            for places, sets, rounds in levels_of(part):
+                if of_groups and (label in groups or not label):
+                    for place, gamma in zip(places, sets, strict=True):
+                        families[place][label or ALL] = gamma
+                found = [families[place] for place in places] if of_groups and not label else None
+                numbers = [runs[place] for place in places]
+                if panel.asked:
+                    totals[np.ix_(places, own)] = panel.read_each(sets, rounds, where, numbers, found)
+                if label in groups:
+                    totals[places, columns[Column("measure", ROUNDS, stream=label)]] = sets.weights
+        for column, at in columns.items():
+            if column.measure == GROUP_REGRET and column.of_task:
+                each = (replace(column, measure=ACCOUNT[-1], stream=label) for label in ("", *groups))
+                totals[:, at] = np.max([totals[:, columns[one]] for one in each], axis=0)
+        return totals
 
     def only(self, columns: Container[Column]) -> "Panel":
         """Those of its measures and tasks that have one of these columns; itself where that is all of them."""
@@ -190,8 +256,13 @@ class Panel:
         rounds: Sequence[Transcript | None] | None = None,
         where: str = "in all rounds",
         runs: Sequence[int] = (0,),
+        families: Sequence[Mapping[str, JointDistribution]] | None = None,
     ) -> Floats:
-        """As `read`, of Γ of several runs and their rounds, (B, columns). An error says `where`, and the run."""
+        """As `read`, of Γ of several runs and their rounds, (B, columns). An error says `where`, and the run.
+
+        `families` are the Γ of the groups of each run.
+        """
+        of_runs = None if families is None else [Family({ALL: each[ALL], **each}) for each in families]
         gammas: Callable[[], list[JointDistribution]] = cache(
             partial(list, sets)
         )  # made once, and only if one is read alone
@@ -199,10 +270,14 @@ class Panel:
         for asked in self.asked:
             values = asked.many(sets) if few and asked.many is not None else None
             if values is None:
-                each = gammas() if asked.needs is None else rounds or [None] * len(sets)
+                each: Any = gammas() if asked.needs is None else rounds or [None] * len(sets)
+                each = of_runs or [None] * len(sets) if asked.of_groups else each
                 values = np.array([*_one_by_one(asked, each, where, runs)], np.float64)
             parts.append(values.reshape(len(sets), len(asked.columns)))
         totals = sets.weights[:, None] * np.concatenate(parts, axis=1)
+        for at, column in enumerate(self.columns):
+            if dict(column.options).get("per") == "round" and column.measure in OF_GROUPS:
+                totals[:, at] /= sets.weights  # what a member meets: no total
         for i, at in np.argwhere(np.isnan(totals))[:1].tolist():
             name = self.columns[at].name
             raise InvalidData(f"{name} is NaN on {gammas()[i]!r}; expected a number; {where}, run {runs[i]}")
@@ -225,10 +300,8 @@ def _sample() -> JointDistribution:
     return JointDistribution.from_counts([0.25, 0.5], [4, 2], [1, 2])
 
 
-def measured(
-    name: str, measure: Callable[[Any], Any], gamma: JointDistribution | Transcript | None
-) -> float | Bracket:
-    """The value of a measure on Γ or on rounds; any error of its function names it."""
+def measured(name: str, measure: Callable[[Any], Any], gamma: Any) -> float | Bracket:
+    """The value of a measure on Γ, on rounds or on the Γ of groups; any error of its function names it."""
     try:
         value = measure(gamma)
         if isinstance(value, Real):

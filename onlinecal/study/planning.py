@@ -56,6 +56,11 @@ class Entry:
         """Whether its players are made of steps alone; False before one has been started."""
         return any(steps for _, steps in self._started.values())
 
+    def facing(self, nature: "Entry") -> "Entry":
+        """A forecaster as it plays a nature, which may have groups; itself where that is all the same to it."""
+        told = self.strategy.facing(nature.strategy)
+        return self if told is self.strategy else replace(self, strategy=told)
+
     def points_at(self, horizon: int) -> int | None:
         """The number of points of a forecaster's grid; None for no grid."""
         if horizon not in self._started:
@@ -150,8 +155,8 @@ class Cell:
 
     @property
     def held(self) -> Mapping[Column, Held]:
-        """Its columns, those of streams too, with what their numbers depend on beside the rounds."""
-        return self.panel.held(self.nature.strategy.streams)
+        """Its columns, those of streams and groups too, with what their numbers depend on beside the rounds."""
+        return self.panel.held(self.nature.strategy.streams, tuple(self.nature.strategy.groups))
 
     @property
     def in_world(self) -> bool:
@@ -185,9 +190,8 @@ class Cell:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Those of the panel, and of each stream."""
-        own = self.panel.columns
-        return own + tuple(replace(c, stream=s) for s in self.nature.strategy.streams for c in own)
+        """Those of the panel, and of each stream and group."""
+        return tuple(self.held)
 
     @property
     def work(self) -> int:
@@ -271,7 +275,7 @@ def plan(
         )
     for entry in whom:
         check_kept(panel.keeps or (), entry.strategy)
-        _check_streams(panel, entry)
+        _check_parts(panel, entry)
     if late := next((s for s in schedules if not s.immediate), None):
         for entry in whom:
             if isinstance(entry.strategy, World):
@@ -335,7 +339,7 @@ def _pairs(
                 except InvalidParameter as error:
                     incompatible.append(Incompatible(forecaster.label, nature.label, str(error)))
             if played:
-                pairs.append((forecaster, nature, played))
+                pairs.append((forecaster.facing(nature), nature, played))
     return pairs, incompatible
 
 
@@ -367,12 +371,21 @@ def _check_labels(who: Sequence[Entry], whom: Sequence[Entry], schedules: Sequen
             raise InvalidParameter(f"two {kind} are called {twice!r}; leave one out or give it another label")
 
 
-def _check_streams(panel: Panel, nature: Entry) -> None:
-    """Refuses two columns of one name, of streams."""
-    streams = nature.strategy.streams
-    names = [replace(c, stream=s).name for s in ("", *streams) for c in panel.columns] if streams else []
+def _check_parts(panel: Panel, nature: Entry) -> None:
+    """Refuses two columns of one name, of streams and groups, and measures of groups where there are none."""
+    streams, groups = nature.strategy.streams, tuple(nature.strategy.groups)
+    for asked in panel.asked:
+        if asked.of_groups and not groups:
+            such = f'{{ name = "grouped", of = "{nature.label}", groups = {{ odd = 0.5 }} }}'
+            raise InvalidParameter(
+                f"measure {asked.name!r} is of groups, and nature {nature.label!r} has none; expected a nature with "
+                f"groups, such as {such}"
+            )
+    labels = ("", *streams, *groups)
+    names = [replace(c, stream=s).name for s in labels for c in panel.columns] if len(labels) > 1 else []
     for i, name in enumerate(names):
         if name in names[:i]:
             raise InvalidParameter(
-                f"two columns of {nature.label!r} are called {name!r}; give the stream, measure or task another name"
+                f"two columns of {nature.label!r} are called {name!r}; give the stream, group, measure or task another "
+                "name"
             )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.columns import Column, Held
+from onlinecal.core.columns import ROUNDS, Column, Held
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import Floats, JointDistribution
@@ -230,8 +230,13 @@ class Played(_ByNumber):
 
     @property
     def streams(self) -> list[str]:
-        """The labels of nature's streams."""
+        """The labels of nature's streams, and of its groups behind them."""
         return list(dict.fromkeys(column.stream for column in self.columns if column.stream))
+
+    @property
+    def groups(self) -> list[str]:
+        """The labels of nature's groups."""
+        return [column.stream for column in self.columns if column.measure == ROUNDS]
 
     def gamma(self, checkpoint: int, run: int, stream: int | None = None) -> JointDistribution | None:
         """Γ of a run at a checkpoint, as it was measured, to the last bit.

@@ -26,7 +26,7 @@ def promises(cell: Cell) -> tuple[Promise, ...]:
     found = []
     # Certificates are no columns of the panel; their bounds are stated.
     certified = [g.column for g in (own if late is None else late) if g.column.kind == "certificate"]
-    for column in dict.fromkeys([*cell.panel.columns, *certified]):
+    for column in dict.fromkeys([*cell.columns, *certified]):
         first = sorted(stated, key=lambda each: each[1].column != column)
         bounds = (
             following(late, column)

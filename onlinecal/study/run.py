@@ -1,5 +1,6 @@
 """Plays runs of a cell, a batch at a time, and joins what was read of them."""
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -168,34 +169,37 @@ class _Reading:
 
     def __init__(self, cell: Cell, game: Game | Simulation, runs: range) -> None:
         self._cell, self._game, self._runs, self._at = cell, game, runs, 0
-        self._streams = [None, *range(len(cell.nature.strategy.streams))]
-        self._totals = np.zeros((len(cell.times), len(runs), len(cell.panel.columns) * len(self._streams)))
+        nature = cell.nature.strategy
+        self._parts = nature.streams, tuple(nature.groups)
+        self._totals = np.zeros((len(cell.times), len(runs), len(cell.columns)))
         self._people = Accounts(game, cell.people.each)
         # Made once: of many decision makers they are large.
         self._accounts = np.empty((len(ENTRIES), len(cell.times), len(cell.people.each), len(runs)))
         self._open: list[int] = []
         self._certified: dict[str, list[Any]] = {}
-        self._packer = Packer(cell.keep, len(runs), len(self._streams))
-        self._packer.free = game.history.grid is None
+        self._packer = Packer(cell.keep, len(runs), 1 + sum(map(len, self._parts)))
+        self._packer.free = game.levels == math.inf
 
     def take(self, t: int) -> None:
         """Reads what there is after round t."""
-        cell, game, own = self._cell, self._game, len(self._cell.panel.columns)
+        cell, game = self._cell, self._game
         self._open.append(game.asked - game.resolved)
-        for place, stream in enumerate(self._streams):
-            # Where no outcome is known yet, totals are the empty sum.
-            for first, sets, rounds in _levels(game, stream):
-                self._packer.take(place, first, sets)
-                last, columns = first + len(sets), slice(place * own, (place + 1) * own)
-                where, own_runs = f"after round {t} of {cell.players}", self._runs[first:last]
-                read = cell.panel.read_each(sets, rounds, where, own_runs)
-                self._totals[self._at, first:last, columns] = read
+        where = f"after round {t} of {cell.players}"
+        self._totals[self._at] = cell.panel.read_parts(self._levels, *self._parts, where, self._runs)
         self._packer.end()
         if cell.people.groups:
             self._accounts[:, self._at] = np.moveaxis(self._people.read(), 2, 0)
         for name, values in game.certificates().items():
             self._certified.setdefault(name, []).append(values)
         self._at += 1
+
+    def _levels(self, part: int | None) -> Iterator[tuple[Any, LevelSets, list[Transcript | None] | None]]:
+        """The places of some runs with known outcomes, their level sets, which are kept, and their rounds."""
+        kept = self._game.transcripts
+        for first, sets in self._game.levels_of(part):
+            self._packer.take(0 if part is None else part + 1, first, sets)
+            own = range(first, first + len(sets))
+            yield own, sets, None if kept is None else [kept.of(run, part) for run in own]
 
     def batch(self) -> Batch:
         """All that was read."""
@@ -223,16 +227,6 @@ class _Reading:
             people=joined,
             gammas=self._packer.packed(runs[0]),
         )
-
-
-def _levels(
-    game: Game | Simulation, stream: int | None
-) -> Iterator[tuple[int, LevelSets, list[Transcript | None] | None]]:
-    """The first of some runs with known outcomes, their level sets, and their rounds."""
-    kept = game.transcripts
-    for first, sets in game.levels_of(stream):
-        own = range(first, first + len(sets))
-        yield first, sets, None if kept is None else [kept.of(run, stream) for run in own]
 
 
 def _stretches(game: Game | Simulation, until: int, told: bool) -> Iterator[int]:

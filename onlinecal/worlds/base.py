@@ -80,6 +80,7 @@ class Simulated(OfPlain, World):
     name: str = "simulated"
     reveals = declared("reveals", frozenset)
     streams = declared("streams", tuple)
+    groups = declared("groups", tuple)
 
     def __post_init__(self) -> None:
         super().__post_init__()

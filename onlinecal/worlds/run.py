@@ -83,18 +83,21 @@ class Simulation(Result):
         check_horizon(horizon)
         self.seed = integer("", "seed", seed)
         check_runs(runs)
+        forecaster = forecaster.facing(world)
         check_pair(forecaster, world, horizon)
         free = check_players(forecaster, world, horizon)
         self.pair, self.names = (forecaster, world), (strategy_name(forecaster), strategy_name(world))
         self.horizon, self.runs, self.asked, self._stopped = horizon, runs, 0, ""
         self.cuts, self.streams = sorted({check_time(cut) for cut in cuts}), max(1, len(world.streams))
+        self.groups = tuple(world.groups)
         self.transcripts = None if keeps is None else Transcripts(len(runs), check_kept(keeps, world))
         self.forecaster = start("forecaster", forecaster, horizon, runs, self.seed)
         grid = getattr(self.forecaster, "grid", None)
         points = None if grid is None else len(grid)
-        check_history(len(runs), horizon, points, parts_of(len(self.cuts), self.streams, horizon), free)
-        self.history = history_of(len(runs), grid, horizon, len(self.cuts) > 0 or self.streams > 1)
-        self._levels = math.inf if points is None else points
+        parts, groups = parts_of(len(self.cuts), self.streams, horizon, len(self.groups)), len(self.groups)
+        check_history(len(runs), horizon, None if groups else points, parts, free)
+        self.history = history_of(len(runs), grid, horizon, len(self.cuts) > 0 or self.streams > 1, groups)
+        self.levels = math.inf if points is None else points
         self._courses = [Course(self, place) for place in range(len(runs))]
 
     def __reduce__(self) -> Any:
@@ -140,7 +143,7 @@ class Simulation(Result):
     def make_room(self, asked: int, open: int) -> None:
         """Makes the forecaster fit for the questions up to this number, with this many open."""
         if isinstance(self.forecaster, Player):
-            self.forecaster.make_room(Coming(asked, open, range(self.streams), self._levels))
+            self.forecaster.make_room(Coming(asked, open, range(self.streams), self.levels))
 
 
 class Course:
@@ -157,7 +160,7 @@ class Course:
         draws = Uniforms(Stream(game.seed, ("forecast", strategy_key(forecaster), at), self.runs))
         self._play = play.Play(
             seat("forecaster", forecaster, mine, place), self, IMMEDIATE.clock(horizon, game.seed), draws, draws,
-            self._part_of, self._tell, game.make_room, run=place,
+            self._part_of, self._tell, game.make_room, run=place, groups=game.groups,
         )  # fmt: skip
         self._context: dict[str, float] = {}
         #: questions that are read now; questions and outcomes of the world; its events since the last question
