@@ -41,6 +41,11 @@ def _natures(folder: Path) -> dict[str, list[Nature]]:
             n.Streams((n.Replay(str(recording(folder)), base="base"),) * 2),
         ],
         "contrarian": [n.Contrarian(), n.Contrarian("draw")],
+        "grouped": [
+            n.Grouped(n.Drift(), {"odd": 0.5, "rare": 0.1, "both": ["odd", "rare"]}, {"odd": 0.2}),
+            n.Grouped(n.Streams((n.Greedy(), n.Markov())), {"odd": 0.5}),
+        ],
+        "group_contrarian": [n.GroupContrarian({"odd": 0.5, "rare": 0.2}, {"odd": 0.7, "all": 0.3})],
         "greedy": [n.Greedy(), n.Greedy("kink", kink=0.3), n.Greedy(cells=7)],
         "piecewise": [n.Piecewise(), n.Piecewise(change_rate="20/T")],
     }
@@ -60,6 +65,7 @@ def _forecasters() -> dict[str, list[Forecaster]]:
             f.ExpertAggregation((f.AlmostOneStepAhead(), f.EmpiricalMean(), Constant(0.2))),
         ],
         "foster_vohra": [f.FosterVohra(), f.FosterVohra(swaps="all"), f.FosterVohra(m=30, swaps="all")],
+        "group_hedging": [f.GroupHedging(), f.GroupHedging(7, ("odd",))],
         "calibeating": [f.Calibeating(), f.Calibeating(3)],
     }
 

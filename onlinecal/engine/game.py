@@ -131,7 +131,7 @@ class Game(Result):
         self.nature = start("nature", nature, horizon, runs, seed)
         self.compiled = isinstance(self.forecaster, Player) and isinstance(self.nature, Player)
         self.cuts, self.streams = sorted({check_time(cut) for cut in cuts}), max(1, len(nature.streams))
-        self.groups = tuple(nature.groups)
+        self.groups = nature.group_names
         self.events = Events(schedule.clock(horizon, seed), self.cuts, self.streams, self._streams_of(nature))
         grid = getattr(self.forecaster, "grid", None)
         self.transcripts = None if keeps is None else Transcripts(len(runs), check_kept(keeps, nature))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Mapping
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure, in_one_line
@@ -80,10 +79,8 @@ def check_specification(role: str, strategy: Any) -> None:
         raise InvalidParameter(f"{role} {strategy_name(strategy)!r} declares {fault}")
     if role == "forecaster":
         return
-    groups = strategy.groups
-    good = isinstance(groups, tuple | list | Mapping) and all(
-        isinstance(group, str) and group for group in groups
-    )
+    groups = strategy.group_names
+    good = all(isinstance(group, str) and group for group in groups)
     if not good or len({*groups, ALL}) <= len(groups) or not {*groups} <= strategy.reveals:
         expected = f"different kinds that it reveals, none of them {ALL!r}, which every question is in"
         raise _undeclared(role, strategy, "groups", expected)

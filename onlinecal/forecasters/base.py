@@ -195,7 +195,7 @@ class Scalar(OfPlain, Forecaster):
         return bool(getattr(self.origin, "needs", None) == "groups")
 
     def facing(self, nature: Any) -> Any:
-        return replace(self, groups=tuple(nature.groups)) if self.takes_groups else self
+        return replace(self, groups=nature.group_names) if self.takes_groups else self
 
 
 _needs = declared("needs", frozenset)

@@ -92,7 +92,7 @@ class GroupHedging(OnGrid):
         return f"O({1 + len(self.needs)} * {'T^(1/3)' if self.m is None else 'm'})"
 
     def facing(self, nature: Any) -> Any:
-        return replace(self, groups=tuple(nature.groups)) if self.groups is None else self
+        return replace(self, groups=nature.group_names) if self.groups is None else self
 
     def steps_at(self, horizon: int) -> int:
         if self.m is not None:

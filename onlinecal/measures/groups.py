@@ -14,6 +14,7 @@ import numpy as np
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.samples import ours
 from onlinecal.core.validation import choice
 from onlinecal.decisions.tasks import Task, as_task
 from onlinecal.measures.base import Measure, row
@@ -131,7 +132,8 @@ def of_family(function: Callable[..., Worst]) -> Callable[..., float]:
         own = {key: options.pop(key) for key in known if key in options}
         if len(given) == 1 and isinstance(given[0], Mapping):
             options, given = {"groups": given[0], **options}, ()
-        rows = {**dict(zip(("p", "y"), given, strict=False)), **options}
+        named = dict(zip(("p", "y"), given, strict=False))
+        rows = {**named, **ours(function.__name__, options, tuple(named))}
         if not (family := rows.get("groups")) or len(rows) > 1 or not isinstance(family, Family):
             family = family_of(function.__name__, rows.pop("groups", None), **rows)
         return function(family, **own)

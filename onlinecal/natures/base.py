@@ -33,6 +33,12 @@ class Nature(Specification):
     #: those of `reveals` that are groups, in order: a question is in each (1) or not (0). Without a type, since it is a
     #: parameter of some, which dataclasses would place first
     groups = cast(Any, ())
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The names of its groups."""
+        return tuple(self.groups)
+
     #: whether its outcomes are recorded: games of several horizons then meet the same ones, and are not independent
     recorded: ClassVar[Any] = False
 

@@ -113,6 +113,10 @@ class Grouped(OfNatures):
             raise InvalidParameter(
                 f"rates = {dict(self.rates)!r} of a nature that sees the law; expected none, or another nature"
             )
+        if self.of.group_names:
+            raise InvalidParameter(
+                "groups: the part has groups of its own; expected all of them in one place"
+            )
         if common := sorted({*self.groups} & self.of.reveals):
             raise InvalidParameter(f"groups: the part reveals {', '.join(common)} too; expected other names")
 

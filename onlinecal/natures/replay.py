@@ -1,16 +1,21 @@
 """Natures that replay what really happened."""
 
 import hashlib
+import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from onlinecal.core.arrays import Floats
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import Table, located, times
-from onlinecal.core.specification import allow, number, optional
+from onlinecal.core.rows import Rows
+from onlinecal.core.specification import allow, listed, number, optional
 from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
+from onlinecal.engine.start import ALL, MOST_GROUPS
 from onlinecal.engine.steps import Run, note, shared
 from onlinecal.natures.base import Nature
 
@@ -37,6 +42,10 @@ class Replay(Nature):
         A column of forecasts in [0, 1], for forecasters that improve on them.
     time : str, optional
         A column of numbers or dates that must not descend, kept as `times`, dates as days since 1970.
+    groups : sequence of str, optional
+        Columns of groups, which it reveals. One of 0 and 1, or true and false, is a group. One of up to 16 texts or
+        whole numbers is a group for each value, ``season: winter``. A row without a value is in none; a warning counts
+        them.
     """
 
     recorded = True
@@ -48,10 +57,13 @@ class Replay(Nature):
     above: float | None = None
     base: str | None = None
     time: str | None = None
+    groups: Any = ()
     outcomes: Floats = field(init=False, repr=False, compare=False)
     #: the columns `base` and `time`, None where they are not named
     forecasts: Floats | None = field(init=False, repr=False, compare=False)
     times: Floats | None = field(init=False, repr=False, compare=False)
+    #: group → 1 for its rows and 0 for others
+    members: dict[str, Floats] = field(init=False, repr=False, compare=False)
     #: digest of the columns: the same file name with other contents is another nature
     fingerprint: str = field(init=False, repr=False)
 
@@ -61,13 +73,27 @@ class Replay(Nature):
             if not isinstance(value, str) and (value is not None or name in ("file", "outcome")):
                 raise InvalidParameter(f"{name} = {value!r}; expected text")
         super().__post_init__()
+        listed(
+            "groups",
+            self.groups,
+            "columns",
+            len(self.groups) if isinstance(self.groups, tuple | list) else None,
+        )
         table = Table(located(self.file))
         columns = (
             _outcomes(table, self.outcome, self.above),
             None if self.base is None else _forecasts(table, self.base),
             None if self.time is None else times(table, self.time),
         )
+        members = members_of(table, self.groups)
+        if "base" in members:
+            raise InvalidParameter(
+                "groups: a group 'base', which is the context of forecasts; expected another name"
+            )
+        object.__setattr__(self, "members", members)
         digest = hashlib.sha256()
+        for name, inside in members.items():
+            digest.update(name.encode() + inside.tobytes())
         for name, column in zip(("outcomes", "forecasts", "times"), columns, strict=True):
             if column is not None:
                 column.flags.writeable = False
@@ -77,30 +103,70 @@ class Replay(Nature):
 
     @property
     def reveals(self) -> frozenset[str]:  # type: ignore[override]  # read only, as all do
-        return frozenset() if self.base is None else frozenset({"base"})
+        return frozenset(self.members) | ({"base"} if self.base is not None else set())
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        return tuple(self.members)
 
     @property
     def length(self) -> int:
         return len(self.outcomes)
 
     def start(self, horizon: int, stream: Stream) -> steps.Nature:
-        if self.forecasts is None:
+        shown = self.members if self.forecasts is None else {"base": self.forecasts, **self.members}
+        if not shown:
             return steps.Nature(play_row, shared=self.outcomes)
         return steps.Nature(
-            play_row, shared=np.concatenate([self.outcomes, self.forecasts]), reveal=reveal_base, reveals={0: "base"},
-            note=1,
+            play_row, shared=np.concatenate([self.outcomes, *shown.values()]), reveal=reveal_row,
+            reveals=dict(enumerate(shown)), note=len(shown),
         )  # fmt: skip
 
 
 def play_row(run: Run, size: int, forecast: float, number: int) -> float:
-    """Shared are the outcomes, and behind them as many base forecasts if there are any."""
+    """Shared are the outcomes, and behind them as many numbers of each kind of context."""
     return shared(run)[number - 1]
 
 
-def reveal_base(run: Run, number: int) -> int:
-    given = shared(run)
-    note(run)[0] = given[len(given) // 2 + number - 1]
+def reveal_row(run: Run, number: int) -> int:
+    given, noted = shared(run), note(run)
+    rows = len(given) // (1 + len(noted))
+    for k in range(len(noted)):
+        noted[k] = given[(1 + k) * rows + number - 1]
     return 0
+
+
+#: words of members and of others, in lower case
+MEMBER, OTHER = {"1", "1.0", "true"}, {"0", "0.0", "false"}
+
+
+def members_of(table: Rows, columns: Iterable[str]) -> dict[str, Floats]:
+    """Group → 1 for its rows and 0 for others, of columns as `Replay` says."""
+    members, missing = dict[str, Floats](), 0
+    for column in columns:
+        place, words = table.groups(column)
+        known = [word for word in words if word]
+        missing += int((np.array(words)[place] == "").sum())
+        if {word.lower() for word in known} <= MEMBER | OTHER:
+            found = {column: [word.lower() in MEMBER for word in words]}
+        else:
+            if len(known) > MOST_GROUPS:
+                raise InvalidData(
+                    f"column {column!r} has {len(known)} values; expected at most {MOST_GROUPS} groups"
+                )
+            found = {f"{column}: {word}": [word == other for other in words] for word in known}
+        for name, inside in found.items():
+            if name in members or name == ALL:
+                raise InvalidData(
+                    f"two groups are called {name!r}; expected each column once, and none called {ALL!r}"
+                )
+            members[name] = np.array(inside, np.float64)[place]
+            members[name].flags.writeable = False
+    if missing:
+        warnings.warn(
+            f"{missing} missing values of groups: these rows are in no group of their column", stacklevel=2
+        )
+    return members
 
 
 def _outcomes(table: Table, column: str, above: float | None) -> Floats:

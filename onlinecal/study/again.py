@@ -44,7 +44,7 @@ class Missing(NamedTuple):
         cell = self.cell
         runs = range(cell.first, cell.runs)
         nature = cell.nature.strategy
-        parts = nature.streams, tuple(nature.groups)
+        parts = nature.streams, nature.group_names
         return _totals(cell.panel, Gammas(gammas), runs, cell.times, *parts, cell.players)
 
 

@@ -156,7 +156,7 @@ class Cell:
     @property
     def held(self) -> Mapping[Column, Held]:
         """Its columns, those of streams and groups too, with what their numbers depend on beside the rounds."""
-        return self.panel.held(self.nature.strategy.streams, tuple(self.nature.strategy.groups))
+        return self.panel.held(self.nature.strategy.streams, self.nature.strategy.group_names)
 
     @property
     def in_world(self) -> bool:
@@ -373,7 +373,7 @@ def _check_labels(who: Sequence[Entry], whom: Sequence[Entry], schedules: Sequen
 
 def _check_parts(panel: Panel, nature: Entry) -> None:
     """Refuses two columns of one name, of streams and groups, and measures of groups where there are none."""
-    streams, groups = nature.strategy.streams, tuple(nature.strategy.groups)
+    streams, groups = nature.strategy.streams, nature.strategy.group_names
     for asked in panel.asked:
         if asked.of_groups and not groups:
             such = f'{{ name = "grouped", of = "{nature.label}", groups = {{ odd = 0.5 }} }}'

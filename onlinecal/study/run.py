@@ -170,7 +170,7 @@ class _Reading:
     def __init__(self, cell: Cell, game: Game | Simulation, runs: range) -> None:
         self._cell, self._game, self._runs, self._at = cell, game, runs, 0
         nature = cell.nature.strategy
-        self._parts = nature.streams, tuple(nature.groups)
+        self._parts = nature.streams, nature.group_names
         self._totals = np.zeros((len(cell.times), len(runs), len(cell.columns)))
         self._people = Accounts(game, cell.people.each)
         # Made once: of many decision makers they are large.

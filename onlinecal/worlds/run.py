@@ -89,7 +89,7 @@ class Simulation(Result):
         self.pair, self.names = (forecaster, world), (strategy_name(forecaster), strategy_name(world))
         self.horizon, self.runs, self.asked, self._stopped = horizon, runs, 0, ""
         self.cuts, self.streams = sorted({check_time(cut) for cut in cuts}), max(1, len(world.streams))
-        self.groups = tuple(world.groups)
+        self.groups = world.group_names
         self.transcripts = None if keeps is None else Transcripts(len(runs), check_kept(keeps, world))
         self.forecaster = start("forecaster", forecaster, horizon, runs, self.seed)
         grid = getattr(self.forecaster, "grid", None)

@@ -88,6 +88,8 @@ RULES = [
     (f.StepCEMinimiser(), lambda s, T, *_: rule.StepCE(root(T, 2), T)),
     (f.SoftHedging(), lambda s, T, *_: rule.SoftHedging(s.bins_at(T))),
     (f.SoftHedging(1), lambda s, T, *_: rule.SoftHedging(1)),
+    (f.GroupHedging(5, ("odd", "rare")), lambda s, T, *_: rule.GroupHedging(5, ["odd", "rare"])),
+    (f.GroupHedging(groups=()), lambda s, T, *_: rule.GroupHedging(round(T ** (1 / 3)), [])),
     (f.AlmostOneStepAhead(), lambda s, T, *_: rule.Ahead(root(T, 2))),
     (f.FosterVohra(), lambda s, T, *_: rule.FosterVohra(even(T, 3), "next")),
     (f.FosterVohra(swaps="all"), lambda s, T, *_: rule.FosterVohra(even(T, 3), "all")),
@@ -178,6 +180,8 @@ def nature_for(forecaster, folder):
         return n.Streams((replay, replay), "random", (1, 2)) if "stream" in forecaster.needs else replay
     if "stream" in forecaster.needs:
         return n.Streams((n.Drift(), n.Greedy(), n.UniformTruth()))
+    if "odd" in forecaster.needs:
+        return n.Grouped(n.Drift(), {"odd": 0.5, "rare": 0.2})
     if "features" in forecaster.needs:
         return n.LogisticFeatures()
     return n.UniformTruth() if forecaster.needs else n.Drift()

@@ -315,8 +315,9 @@ RULES = [
 
 
 def test_every_nature_has_a_rule():
-    """`Streams` is below, `Replay` has a file of its own; `Maximin` is held against the solved game (tests/games)."""
-    assert {type(spec) for spec, _ in RULES} == set(NATURES.values()) - {n.Replay, n.Streams, n.Maximin}
+    """`Streams` is below, `Replay` and groups have files; `Maximin` is held against the solved game (tests/games)."""
+    others = {n.Replay, n.Streams, n.Maximin, n.Grouped, n.GroupContrarian}
+    assert {type(spec) for spec, _ in RULES} == set(NATURES.values()) - others
 
 
 @pytest.mark.parametrize(("nature", "make"), RULES, ids=[strategy_key(spec) for spec, _ in RULES])

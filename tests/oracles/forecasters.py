@@ -7,6 +7,7 @@ Only what `forecast` returns beside the law remembers an open round. Each rule i
 
 import math
 from abc import ABC, abstractmethod
+from fractions import Fraction
 
 import numpy as np
 import scipy.optimize
@@ -152,6 +153,38 @@ def ada_normal_hedge(bias, rounds):
         return 0.5 * (math.exp(max(r + 1, 0) ** 2 / c) - math.exp(max(r - 1, 0) ** 2 / c))
 
     return w(bias) - w(-bias)
+
+
+class GroupHedging:
+    """In fractions; groups is a list of names, of which a round is in those with context 1."""
+
+    def __init__(self, m, groups, centred=True, blind=False):
+        self.m, self.groups, self.centred, self.blind = m, ["all", *groups], centred, blind
+        self.bias = {(g, i): Fraction(0) for g in self.groups for i in range(m + 1)}
+
+    def members(self, context):
+        return ["all"] if self.blind else [g for g in self.groups if g == "all" or context[g] == 1]
+
+    def forecast(self, number, context):
+        mine, m = self.members(context), self.m
+
+        def total(i):
+            return sum(self.bias[g, i] for g in mine)
+
+        if total(0) <= 0:
+            return {Fraction(0): 1}, Fraction(0)
+        if total(m) >= 0:
+            return {Fraction(1): 1}, Fraction(1)
+        low, high = 0, m
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if total(middle) > 0 else (low, middle)
+        share = abs(total(high)) / (abs(total(low)) + abs(total(high)))
+        return {Fraction(low, m): share, Fraction(high, m): 1 - share}, Fraction(2 * low + 1, 2 * m)
+
+    def update(self, law, memo, value, outcome, context):
+        for g in self.members(context):
+            self.bias[g, round(value * self.m)] += outcome - (memo if self.centred else value)
 
 
 class Ahead(Pairs):

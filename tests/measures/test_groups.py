@@ -1,0 +1,133 @@
+"""Measures of groups: values by hand, identities, samples, and what is refused."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.decisions.tasks import DecisionTask
+from onlinecal.measures import groups as g
+
+P, Y = [0.25] * 4 + [0.75] * 4, [0, 0, 1, 1, 1, 1, 0, 1]
+MEMBERS = {"a": [1, 1, 0, 0, 1, 1, 0, 0], "b": [0, 0, 1, 1, 0, 0, 1, 1], "c": [1, 0] * 4}
+FIRST, SECOND = (oc.JointDistribution.from_samples(P[k : k + 4], Y[k : k + 4]) for k in (0, 4))
+TWO = DecisionTask("two", [[1.0, 0.0], [0.2, 0.9]])
+
+
+def test_by_hand():
+    """Totals of eight rounds."""
+    family = g.family_of("by hand", MEMBERS, P, Y)
+    totals = {
+        name: 8 * record.function(P, Y, groups=MEMBERS)
+        for name, record in g.OF_GROUPS.items()
+        if "cdl" not in name
+    }
+    assert totals | {
+        "group_swap_regret": 8 * g.group_swap_regret(P, Y, groups=MEMBERS, task=TWO)
+    } == pytest.approx(
+        {
+            "multi_ece": 2,
+            "swap_multi_ece": 2,
+            "multi_linf": 1.5,
+            "multi_l2": 1.25,
+            "multiaccuracy": 1,
+            "group_swap_regret": 1.8,
+        }
+    )
+    assert 8 * g.multi_ece(family, per="root") == pytest.approx(1)
+    assert g.multi_ece(family, per="round") == 0.5
+    assert [gamma.weight * TWO.account(gamma).swap for gamma in family.values()] == pytest.approx(
+        [0.2, 0.0, 1.8, 0.1]
+    )
+    assert g.multi_ece.worst(family) == (0.25, "b", None)
+    assert g.multi_linf.worst(family) == (0.1875, "b", 0.25)
+    assert str(g.multi_linf.worst(family)) == "0.1875: group 'b' at the forecast 0.25"
+
+
+def random_log(rng):
+    n, k = rng.integers(1, 40), rng.integers(1, 5)
+    p, y = rng.choice(rng.random(6), n), rng.integers(0, 2, n)
+    return p, y, {f"g{i}": rng.integers(0, 2, n) * rng.integers(0, 2) for i in range(k)}
+
+
+def test_against_sums_in_fractions(seed):
+    rng = np.random.default_rng([seed, 51])
+    for _ in range(60):
+        p, y, groups = random_log(rng)
+        bias, rounds = {}, {}
+        for group, inside in {"all": np.ones(len(p), int), **groups}.items():
+            for v, outcome, member in zip(p.tolist(), y.tolist(), inside.tolist(), strict=True):
+                if member:
+                    bias[group, v] = bias.get((group, v), Fraction(0)) + outcome - Fraction(v)
+                    rounds[group, v] = rounds.get((group, v), 0) + 1
+        names, levels, n = {group for group, _ in bias}, {v for _, v in bias}, len(p)
+        size = {group: sum(m for (one, _), m in rounds.items() if one == group) for group in names}
+        error = {group: sum(abs(b) for (one, _), b in bias.items() if one == group) for group in names}
+        expected = {
+            "multi_ece": max(error.values()),
+            "swap_multi_ece": sum(max(abs(bias.get((group, v), 0)) for group in names) for v in levels),
+            "multi_linf": max(map(abs, bias.values())),
+            "multi_l2": max(sum(b * b / rounds[key] for key, b in bias.items() if key[0] == group) for group in names),
+            "multiaccuracy": max(abs(sum(b for (one, _), b in bias.items() if one == group)) for group in names),
+        }  # fmt: skip
+        for name, total in expected.items():
+            assert n * g.OF_GROUPS[name].function(p, y, groups=groups) == pytest.approx(
+                float(total), abs=1e-12
+            ), name
+        root = max(float(error[group]) / size[group] ** 0.5 for group in names)
+        assert n * g.multi_ece(p, y, groups=groups, per="root") == pytest.approx(root, abs=1e-12)
+        rate = max(error[group] / size[group] for group in names)
+        assert g.multi_ece(p, y, groups=groups, per="round") == pytest.approx(float(rate), abs=1e-12)
+
+
+def test_identities(seed):
+    rng = np.random.default_rng([seed, 52])
+    for _ in range(500):
+        p, y, groups = random_log(rng)
+        family = g.family_of("identities", groups, p, y)
+        linf, multi, swap = (each(family) for each in (g.multi_linf, g.multi_ece, g.swap_multi_ece))
+        slack = 1e-12
+        assert linf <= multi + slack
+        assert multi <= swap + slack <= len(family) * multi + 2 * slack
+        assert g.multiaccuracy(family) <= multi + slack
+        assert g.group_swap_regret(family, task=TWO) <= g.group_cdl(family) + slack
+        alone = g.family_of("alone", {}, p, y)
+        assert g.multi_ece(alone) == g.swap_multi_ece(alone) == oc.measures.ece(p, y)
+        inside = np.asarray(groups["g0"])
+        halves = g.family_of("halves", {"in": inside, "out": 1 - inside}, p, y)
+        own = sum(gamma.weight * oc.measures.ece(gamma) for name, gamma in halves.items() if name != "all")
+        assert own >= len(p) * oc.measures.ece(p, y) - slack
+
+
+def test_a_mapping_of_gammas_and_weights():
+    whole, inside = oc.JointDistribution.from_samples(P, Y), oc.JointDistribution.from_samples(P[:2], Y[:2])
+    assert oc.measures.multi_ece({"odd": inside, "all": whole}) == oc.measures.multi_ece(
+        P, Y, groups={"odd": [1, 1] + [0] * 6}
+    )
+    weights = [1, 2, 3, 4, 5, 6, 7, 8]
+    many = [np.repeat(values, weights) for values in (P, Y, MEMBERS["c"])]
+    assert oc.measures.swap_multi_ece(P, Y, groups={"c": MEMBERS["c"]}, weights=weights) == pytest.approx(
+        oc.measures.swap_multi_ece(many[0], many[1], groups={"c": many[2]})
+    )
+    assert oc.measures.multi_ece(y_true=Y, y_prob=P, groups=MEMBERS) == oc.measures.multi_ece(
+        P, Y, groups=MEMBERS
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda: g.multi_ece(P, Y), InvalidParameter, "groups = None; expected a mapping"),
+        (lambda: g.multi_ece({"odd": oc.JointDistribution.from_samples(P, Y)}), InvalidParameter, "'all', which has"),
+        (lambda: g.multi_ece(P, Y, groups={"odd": [1, 0]}), InvalidData, "group 'odd' is .*; expected 8 values"),
+        (lambda: g.multi_ece(P, Y, groups={"odd": [2] * 8}), InvalidData, "expected 8 values of 0 or 1"),
+        (lambda: g.multi_ece(P, Y, groups={"all": [1] * 8}), InvalidData, "no group 'all'"),
+        (lambda: g.multi_ece(P, Y, groups=MEMBERS, per="week"), InvalidParameter, "per = 'week'"),
+        (lambda: g.swap_multi_ece({"all": FIRST, "odd": SECOND}), InvalidData, "'all' lacks"),
+    ],
+)  # fmt: skip
+def test_refused(call, error, said):
+    with pytest.raises(error, match=said):
+        call()

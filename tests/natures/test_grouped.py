@@ -1,0 +1,160 @@
+"""Natures with groups: who is a member, what that adds, thresholds, and what is refused."""
+
+import numpy as np
+import pytest
+
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.core.strategy import strategy_key
+from onlinecal.core.streams import Stream
+from onlinecal.engine.game import Game
+from onlinecal.forecasters import Constant, EmpiricalMean, ForecastHedging
+from onlinecal.natures import Contrarian, Drift, Greedy, GroupContrarian, Grouped, Replay, as_nature
+from tests.by_hand import noted, revealed
+
+HORIZON, RUNS = 200, 2
+GROUPS = {"odd": 0.5, "both": ["odd", "rare"], "rare": 0.3, "never": 0.0, "always": 1.0}
+
+
+class Own:
+    """A plain nature; the class attributes are those of a test."""
+
+    reveals, groups, value = frozenset({"odd"}), ("odd",), 1
+
+    def context(self, round):
+        return dict.fromkeys(self.reveals, self.value)
+
+    def probability(self, round):
+        return 0.5 * round.context["odd"]
+
+
+def own(**changed):
+    return type("Own", (Own,), changed)
+
+
+def drawn(nature, chances, seed):
+    """Whether each question is in the groups that are drawn, (rounds, runs, groups), by nature's own uniforms."""
+    stream = Stream(seed, ("nature", strategy_key(nature), f"T={HORIZON}"), range(RUNS))
+    own = stream.block(HORIZON * len(chances)).reshape(HORIZON, len(chances), RUNS)
+    return own.transpose(0, 2, 1) < chances
+
+
+@pytest.mark.parametrize("make", [lambda: Grouped(Drift(), GROUPS), lambda: GroupContrarian(GROUPS)])
+def test_members_are_drawn_in_each_run(make, seed):
+    nature = make()
+    inside, shown = drawn(nature, [0.5, 0.3, 0.0, 1.0], seed), revealed(nature, HORIZON, RUNS, seed)
+    assert nature.group_names == tuple(GROUPS)
+    for group, expected in {
+        "odd": inside[..., 0], "rare": inside[..., 1], "both": inside[..., 0] & inside[..., 1],
+        "never": np.zeros((HORIZON, RUNS)), "always": np.ones((HORIZON, RUNS)),
+    }.items():  # fmt: skip
+        assert np.array_equal(np.array(shown[group]), expected), group
+    assert (inside[:, 0] != inside[:, 1]).any()
+
+
+def test_rates_are_added_for_members(seed):
+    nature = Grouped(Drift(), GROUPS, {"odd": 0.3, "both": -0.9})
+    inside, (log, _) = (
+        drawn(nature, [0.5, 0.3, 0.0, 1.0], seed),
+        noted(EmpiricalMean(), nature, HORIZON, RUNS, seed),
+    )
+    for t, round in enumerate(log):
+        odd, rare = inside[t, :, 0], inside[t, :, 1]
+        expected = np.clip((t + 0.5) / HORIZON + 0.3 * odd - 0.9 * (odd & rare), 0.0, 1.0)
+        assert round.q == pytest.approx(expected, abs=1e-12)
+
+
+def test_thresholds_of_a_question_are_averaged(seed):
+    nature = GroupContrarian(GROUPS, {"odd": 0.7, "all": 0.3, "rare": 1.0})
+    inside, (log, _) = (
+        drawn(nature, [0.5, 0.3, 0.0, 1.0], seed),
+        noted(ForecastHedging(), nature, HORIZON, RUNS, seed),
+    )
+    for t, round in enumerate(log):
+        for run in range(RUNS):
+            odd, rare = inside[t, run, :2].tolist()
+            own = [0.3, *[0.7] * odd, *[1.0] * rare]
+            mean = sum(v * w for v, w in round.laws[run].items())
+            if abs(mean - np.mean(own)) > 1e-9:
+                assert round.q[run] == (mean < np.mean(own))
+    (free, _), (plain, _) = (
+        noted(Constant(p=0.4), each, 5, seed=seed) for each in (GroupContrarian(GROUPS), Contrarian())
+    )
+    assert [each.q.tolist() for each in free] == [each.q.tolist() for each in plain]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Grouped(Drift(), {}), "groups = {}; expected a table of groups"),
+        (lambda: Grouped(Drift(), {"odd": 1.5}), "groups.odd = 1.5"),
+        (lambda: Grouped(Drift(), {"odd": 0.5, "both": ["odd", "rare"]}), "made of 'rare'; expected some of odd"),
+        (lambda: Grouped(Drift(), {"a": ["b", "c"], "b": ["a", "c"], "c": 0.5}), "made of 'a'"),
+        (lambda: Grouped(Greedy(), {"odd": 0.5}, {"odd": 0.1}), "rates = {'odd': 0.1} of a nature that sees the law"),
+        (lambda: Grouped(Drift(), {"odd": 0.5}, {"even": 0.1}), "rates: 'even' is no group"),
+        (lambda: Grouped(as_nature(own(groups=())), {"odd": 0.5}), "the part reveals odd too"),
+        (lambda: Grouped(Grouped(Drift(), {"odd": 0.5}), {"rare": 0.5}), "has groups of its own"),
+        (lambda: GroupContrarian({"odd": 0.5}, {"odd": 2}), "thresholds.odd = 2"),
+    ],
+)  # fmt: skip
+def test_refused(make, said):
+    with pytest.raises(InvalidParameter, match=said):
+        make()
+
+
+@pytest.mark.parametrize("play", [lambda game: game.advance(20), lambda game: game.ask()])
+@pytest.mark.parametrize(
+    "nature", [own(value=0.5), Grouped(as_nature(own(value=0.5, groups=())), {"new": 0.5})]
+)
+def test_members_are_0_or_1(nature, play):
+    if isinstance(nature, Grouped):  # other context of a part may be any number
+        play(Game(Constant(p=0.5), nature, horizon=20, runs=range(2)))
+        return
+    with pytest.raises(InvalidForecast, match="neither 0 nor 1 of the group 'odd' in round 1, run 0"):
+        play(Game(Constant(p=0.5), nature, horizon=20, runs=range(2)))
+
+
+def test_declared_groups():
+    kinds = [f"g{i}" for i in range(17)]
+    for groups, reveals, said in [
+        (("even",), ("odd",), "different kinds that it reveals"),
+        (("odd", "odd"), ("odd",), "different kinds"),
+        (("all",), ("all",), "none of them 'all'"),
+        (tuple(kinds), kinds, "at most 16"),
+    ]:
+        with pytest.raises(InvalidParameter, match=said):
+            Game(Constant(p=0.5), own(groups=groups, reveals=frozenset(reveals)), horizon=4, runs=range(1))
+    wide = own(groups=(*kinds[:15], "odd"), reveals=frozenset([*kinds[:15], "odd"]))
+    game = Game(Constant(p=0.5), wide, horizon=4, runs=range(1))
+    game.advance(4)
+    assert [game.gamma(0, group).weight for group in range(16)] == [4.0] * 16
+
+
+def test_a_plain_forecaster_is_told_the_groups():
+    class Told:
+        needs = "groups"
+
+        def forecast(self, round):
+            assert round.groups == {"odd": 1}
+            return 0.25 + 0.5 * round.groups["odd"]
+
+        def update(self, forecast, outcome, round):
+            assert round.groups == round.context == {"odd": 1}
+
+    game = Game(Told, Own, horizon=30, runs=range(2))
+    game.advance(30)
+    assert game.gamma(0).predictions.tolist() == [0.75]
+
+
+def test_groups_of_a_file(tmp_path):
+    file = tmp_path / "days.csv"
+    file.write_text("outcome,wet,season\n1,1,winter\n0,false,summer\n1,,summer\n0,TRUE,\n")
+    with pytest.warns(UserWarning, match="2 missing values of groups"):
+        nature = Replay(str(file), groups=["wet", "season"])
+    assert nature.group_names == ("wet", "season: summer", "season: winter")
+    shown = revealed(nature, 4, 1)
+    assert [np.ravel(shown[group]).tolist() for group in nature.group_names] == [
+        [1, 0, 0, 1], [0, 1, 1, 0], [1, 0, 0, 0],
+    ]  # fmt: skip
+    game = Game(Constant(p=0.5), nature, horizon=4, runs=range(1))
+    game.advance(4)
+    assert [game.gamma(0, k).positives.sum() for k in range(3)] == [1.0, 1.0, 1.0]
