@@ -15,8 +15,8 @@ __version__ = "0.1.0"
 # Where each public name is. It is imported when first asked for: the command line answers before numba is loaded.
 _NAMES = {
     "core.errors": "OnlinecalError", "core.guarantee": "Guarantee", "core.joint": "JointDistribution",
-    "core.transcript": "of_rounds", "face": "load play sweep", "logs.evaluation": "evaluate",
-    "logs.line": "calibration_line",
+    "core.transcript": "of_rounds", "measures.groups": "of_groups", "face": "load play sweep",
+    "logs.evaluation": "evaluate", "logs.line": "calibration_line",
     "logs.multiclass": "binary_forecasts", "logs.regression": "decomposition isotonic",
     "monitoring.monitor": "Monitor",
     "recalibration.estimator": "RecalibratedClassifier", "recalibration.maps": "fit_recalibration load_recalibration",
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from onlinecal.logs.multiclass import binary_forecasts as binary_forecasts
     from onlinecal.logs.regression import decomposition as decomposition
     from onlinecal.logs.regression import isotonic as isotonic
+    from onlinecal.measures.groups import of_groups as of_groups
     from onlinecal.monitoring.monitor import Monitor as Monitor
     from onlinecal.recalibration.estimator import RecalibratedClassifier as RecalibratedClassifier
     from onlinecal.recalibration.maps import fit_recalibration as fit_recalibration

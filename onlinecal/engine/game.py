@@ -134,7 +134,9 @@ class Game(Result):
         self.groups = nature.group_names
         self.events = Events(schedule.clock(horizon, seed), self.cuts, self.streams, self._streams_of(nature))
         grid = getattr(self.forecaster, "grid", None)
-        self.transcripts = None if keeps is None else Transcripts(len(runs), check_kept(keeps, nature))
+        self.transcripts = None
+        if keeps is not None:
+            self.transcripts = Transcripts(len(runs), check_kept(keeps, nature) | {*self.groups})
         points = None if grid is None else len(grid)
         parts = parts_of(len(self.cuts), self.streams, horizon, len(self.groups))
         check_history(len(runs), horizon, None if self.groups else points, parts, free)

@@ -13,6 +13,7 @@ from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.levels import LevelSets
+from onlinecal.core.transcript import Transcript
 from onlinecal.engine.history import Chosen, Counted, Each
 from onlinecal.engine.play import Question
 from onlinecal.engine.steps import Player
@@ -91,6 +92,15 @@ class Result:
     def levels_of(self, stream: int | None = None) -> Iterator[tuple[int, LevelSets]]:
         """The first of several runs, and the level sets of their `gamma`, as `history.Each.levels` says."""
         return self.history.levels(self._chosen(stream, 0, len(self.cuts) + 1))
+
+    def rounds_of(self, place: int, stream: int | None = None) -> Transcript | None:
+        """The rounds of the run at one place, where they are kept, as `gamma`; None without any."""
+        if self.transcripts is None:
+            return None
+        streams = len(self.pair[1].streams)
+        if stream is None or stream < streams:
+            return self.transcripts.of(place, stream)
+        return self.transcripts.of(place, None, self.groups[stream - streams])
 
     def _chosen(self, stream: int | None, first: int, last: int) -> Chosen | None:
         """The parts of a stream, or of all, and of some stretches; None for all parts."""

@@ -64,11 +64,13 @@ class Transcripts:
         if need > have:
             self.rows = wider(self.rows, max(need, 2 * have))
 
-    def of(self, run: int, stream: int | None = None) -> Transcript | None:
-        """The rounds of one run, of one stream or of all; None without any."""
+    def of(self, run: int, stream: int | None = None, group: str = "") -> Transcript | None:
+        """The rounds of one run, of one stream, of one group that is kept, or of all; None without any."""
         rows = self.rows[run, : self.filled[run]]
         if stream is not None:
             rows = rows[rows[:, STREAM] == stream]
+        if group:
+            rows = rows[rows[:, LOGGED + self.kinds.index(group)] == 1.0]
         if not len(rows):
             return None
 

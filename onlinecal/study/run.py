@@ -195,11 +195,11 @@ class _Reading:
 
     def _levels(self, part: int | None) -> Iterator[tuple[Any, LevelSets, list[Transcript | None] | None]]:
         """The places of some runs with known outcomes, their level sets, which are kept, and their rounds."""
-        kept = self._game.transcripts
-        for first, sets in self._game.levels_of(part):
+        game = self._game
+        for first, sets in game.levels_of(part):
             self._packer.take(0 if part is None else part + 1, first, sets)
             own = range(first, first + len(sets))
-            yield own, sets, None if kept is None else [kept.of(run, part) for run in own]
+            yield own, sets, None if game.transcripts is None else [game.rounds_of(run, part) for run in own]
 
     def batch(self) -> Batch:
         """All that was read."""

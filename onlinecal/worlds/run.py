@@ -90,7 +90,9 @@ class Simulation(Result):
         self.horizon, self.runs, self.asked, self._stopped = horizon, runs, 0, ""
         self.cuts, self.streams = sorted({check_time(cut) for cut in cuts}), max(1, len(world.streams))
         self.groups = world.group_names
-        self.transcripts = None if keeps is None else Transcripts(len(runs), check_kept(keeps, world))
+        self.transcripts = None
+        if keeps is not None:
+            self.transcripts = Transcripts(len(runs), check_kept(keeps, world) | {*self.groups})
         self.forecaster = start("forecaster", forecaster, horizon, runs, self.seed)
         grid = getattr(self.forecaster, "grid", None)
         points = None if grid is None else len(grid)

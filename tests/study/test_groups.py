@@ -1,0 +1,148 @@
+"""Studies of natures with groups: columns, resume, what is measured later, and what is refused."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.engine.game import Game
+from onlinecal.forecasters import EmpiricalMean, ForecastHedging, GroupHedging
+from onlinecal.natures import Drift, GroupContrarian, Grouped, Streams
+from onlinecal.schedules import Constant, Pareto, Schedule
+
+GROUPS = {"odd": 0.5, "rare": 0.2, "both": ["odd", "rare"], "never": 0.0}
+NATURES = [Grouped(Drift(), GROUPS, {"odd": 0.2}), GroupContrarian(GROUPS, {"rare": 0.7, "all": 0.4})]
+MEASURES = ["ece", "multi_ece", "swap_multi_ece", {"name": "multi_ece", "per": "round"}, "group_cdl"]
+
+
+def played(forecaster=None, nature=NATURES[0], **more):
+    more = {
+        "measures": MEASURES,
+        "tasks": "umbrella",
+        "runs": 3,
+        "horizon": 200,
+        "seed": 5,
+        "progress": False,
+    } | more
+    return oc.play(forecaster or GroupHedging(), nature, **more)
+
+
+@pytest.mark.parametrize(
+    "forecaster",
+    [GroupHedging(), EmpiricalMean(), ForecastHedging()],
+    ids=["hedging in groups", "mean", "hedging"],
+)
+@pytest.mark.parametrize("nature", NATURES, ids=["stochastic", "adversarial"])
+@pytest.mark.parametrize("delays", [0, 7, Pareto(2.0)], ids=["now", "late", "pareto"])
+def test_columns_are_those_of_the_rounds_cut_out_by_hand(forecaster, nature, delays):
+    @oc.of_rounds(needs=tuple(GROUPS))
+    def odd_ece(rounds):
+        inside = rounds.context["odd"] > 0
+        gamma = JointDistribution.from_samples(rounds.forecasts[inside], rounds.outcomes[inside])
+        return oc.measures.ece(gamma) * inside.mean()
+
+    @oc.of_rounds(needs=tuple(GROUPS))
+    def family(rounds):
+        members = {group: rounds.context[group] for group in GROUPS}
+        return oc.measures.swap_multi_ece(rounds.forecasts, rounds.outcomes, groups=members)
+
+    (cell,) = played(forecaster, nature, delays=delays, measures=[*MEASURES, odd_ece, family]).cells
+    totals, close = cell.totals, {"rtol": 0, "atol": 1e-9}
+    assert np.allclose(totals["ece @ odd"], totals["odd_ece"], **close)
+    assert np.allclose(totals["swap_multi_ece"], totals["family"], **close)
+    each = [totals[name] for name in ("ece", *(f"ece @ {group}" for group in GROUPS))]
+    assert np.allclose(totals["multi_ece"], np.max(each, axis=0), **close)
+    sizes = [totals["rounds @ " + group] for group in GROUPS]
+    assert (sizes[2] <= sizes[0]).all()
+    assert not sizes[3].any()
+    assert not totals["ece @ never"].any()
+    with np.errstate(invalid="ignore"):
+        told = (cell.rounds - np.array(cell.open or 0))[:, None]
+        rates = [errors / size for errors, size in zip(each, [told, *sizes], strict=True)]
+    assert np.allclose(totals["multi_ece(per=round)"], np.nanmax(rates, axis=0), **close)
+    regrets = [
+        totals[name] for name in ("swap_regret[umbrella]", *(f"swap_regret[umbrella] @ {g}" for g in GROUPS))
+    ]
+    assert np.array_equal(totals["group_swap_regret[umbrella]"], np.max(regrets, axis=0))
+
+
+def test_a_game_in_pieces_has_the_same_numbers(seed):
+    """At once, paused and pickled, in threads, by the definition in Python, and by hand."""
+    nature, schedule = NATURES[1], Schedule(delays=Constant(7))
+    found = []
+    for how in ("at once", "pickled", "threads", "python"):
+        threads = 2 if how == "threads" else 1
+        given = {"horizon": 300, "runs": range(3), "seed": seed, "schedule": schedule, "threads": threads}
+        game = Game(GroupHedging(), nature, **given)
+        game.in_python = how == "python"
+        game.advance(120)
+        if how == "pickled":
+            game = pickle.loads(pickle.dumps(game))
+        game.advance(300)
+        found.append([game.gamma(r, k) for r in range(3) for k in (None, *range(4))])
+    for others in found[1:]:
+        for one, other in zip(found[0], others, strict=True):
+            assert (one is None) == (other is None)
+            if one is not None:
+                assert np.array_equal(one.predictions, other.predictions)
+                assert np.array_equal(one.counts, other.counts)
+                assert np.array_equal(one.positives, other.positives)
+
+
+def test_saved_resumed_measured_later_and_in_processes(tmp_path):
+    whole = played(
+        nature=NATURES, measures=[*MEASURES, "smooth_ce", "multi_linf"], tasks=["umbrella", "three_action"]
+    )
+    played(nature=NATURES).save(tmp_path / "a.db")
+    later = oc.load(tmp_path / "a.db").measure_again(["smooth_ce", "multi_linf"], ["three_action"])
+    for name in whole.measures:
+        for one, other in zip(whole.cells, later.cells, strict=True):
+            assert np.array_equal(one.totals[name], other.totals[name]), name
+    again = played(nature=NATURES, runs=5, jobs=2)
+    for one, other in zip(played(nature=NATURES, runs=5).cells, again.cells, strict=True):
+        assert one == other
+    gamma = later.gamma(nature=later.natures[0], stream="odd", run=1)
+    assert gamma.weight == whole.cells[0].totals["rounds @ odd"][-1, 1]
+
+
+def test_two_groups_with_the_same_members_have_equal_columns():
+    (cell,) = played(nature=Grouped(Drift(), {"a": 0.4, "b": ["a", "a"], "every": 1.0})).cells
+    for column in cell.columns:
+        name = column.name
+        if name.endswith(" @ a"):
+            assert np.array_equal(cell.totals[name], cell.totals[name[:-1] + "b"])
+        if name.endswith(" @ every") and not name.startswith("rounds"):
+            assert np.array_equal(cell.totals[name], cell.totals[name.removesuffix(" @ every")])
+
+
+def test_streams_and_groups_have_columns_of_both():
+    (cell,) = played(nature=Grouped(Streams((Drift(), Drift()), labels=("x", "y")), {"odd": 0.5})).cells
+    assert {"ece @ x", "ece @ y", "ece @ odd", "rounds @ odd"} <= set(cell.totals)
+    assert "rounds @ x" not in cell.totals
+    payoffs = [cell.totals[f"payoff[umbrella]{of}"] for of in ("", " @ x", " @ y")]
+    assert np.allclose(payoffs[0], payoffs[1] + payoffs[2])
+    with pytest.raises(InvalidParameter, match=r"two columns of .* are called 'ece @ odd'"):
+        played(nature=Grouped(Streams((Drift(), Drift()), labels=("odd", "y")), {"odd": 0.5}))
+
+
+def test_measures_of_groups_need_groups():
+    with pytest.raises(
+        InvalidParameter, match=r"'multi_ece' is of groups, and nature 'drift' has none.*grouped"
+    ):
+        played(nature="drift")
+
+
+def test_a_measure_of_ones_own():
+    @oc.of_groups
+    def widest(groups):
+        rates = [gamma.base_rate for gamma in groups.values()]
+        return max(rates) - min(rates)
+
+    (cell,) = played(measures=[widest, "ece"]).cells
+    assert "widest @ odd" not in cell.totals
+    gammas = [cell.gamma(-1, 0, k) for k in (None, 0, 1, 2, 3)]
+    known = {i: gamma for i, gamma in enumerate(gammas) if gamma is not None}
+    assert cell.totals["widest"][-1, 0] == pytest.approx(200 * widest(known))
