@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from onlinecal.core.arrays import Floats
-from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.errors import InvalidData, InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.samples import ours
 from onlinecal.core.validation import choice
@@ -285,3 +285,23 @@ OF_GROUPS: dict[str, Measure] = {
         row(group_cdl, "max_g CDL_g | HW24 | O(nk log k) | no | yes | no"),
     )
 }
+
+
+def worst_group(name: str, *given: Any, **options: Any) -> Worst:
+    """The value of a measure of groups, with the group that has it, and where it is one forecast's, the forecast.
+
+    Parameters
+    ----------
+    name : str
+        Of a measure of groups.
+    *given, **options
+        Its own: a mapping name → Γ with ``all``, or p, y and ``groups=``.
+
+    Examples
+    --------
+    >>> print(worst_group("multi_linf", [0.25, 0.25, 0.75, 0.75], [0, 1, 0, 1], groups={"late": [0, 0, 1, 1]}))
+    0.125: group 'all' at the forecast 0.25
+    """
+    function: Any = OF_GROUPS[meant("measure", name, OF_GROUPS)].function
+    worst: Worst = function.worst(*given, **options)
+    return worst
