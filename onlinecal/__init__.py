@@ -14,7 +14,8 @@ __version__ = "0.1.0"
 
 # Where each public name is. It is imported when first asked for: the command line answers before numba is loaded.
 _NAMES = {
-    "core.errors": "OnlinecalError", "core.guarantee": "Guarantee", "core.joint": "JointDistribution",
+    "core.classes": "ClassDistribution", "core.errors": "OnlinecalError", "core.guarantee": "Guarantee",
+    "core.joint": "JointDistribution",
     "core.transcript": "of_rounds", "measures.groups": "of_groups", "face": "load play sweep",
     "logs.evaluation": "evaluate", "logs.line": "calibration_line",
     "logs.multiclass": "binary_forecasts", "logs.regression": "decomposition isotonic",
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from onlinecal import study as study
     from onlinecal import worlds as worlds
     from onlinecal.core import errors as errors
+    from onlinecal.core.classes import ClassDistribution as ClassDistribution
     from onlinecal.core.errors import OnlinecalError as OnlinecalError
     from onlinecal.core.guarantee import Guarantee as Guarantee
     from onlinecal.core.joint import JointDistribution as JointDistribution

@@ -86,9 +86,9 @@ class DecisionTask(Named):
     actions: Sequence[str] = field(default=(), metadata={"key": False})
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
+        check_name(self.name)
         object.__setattr__(self, "payoffs", _payoffs(self.name, self.payoffs))
-        object.__setattr__(self, "actions", _actions(self.name, self.actions, len(self.payoffs)))
+        object.__setattr__(self, "actions", actions_of(self.name, self.actions, len(self.payoffs)))
 
     @cached_property
     def table(self) -> Floats:
@@ -141,7 +141,7 @@ class QuadraticTask(Named):
     name: str = "quadratic"
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
+        check_name(self.name)
 
     def respond(self, v: float) -> float:
         """v itself."""
@@ -156,7 +156,7 @@ class QuadraticTask(Named):
         return f"{self.name}: any action a in [0, 1] pays 1 − (a − y)²"
 
 
-def _check_name(name: Any) -> None:
+def check_name(name: Any) -> None:
     if not isinstance(name, str) or not name:
         raise InvalidParameter(f"task name = {name!r}; expected a non-empty string")
 
@@ -177,7 +177,7 @@ def _payoffs(task: str, payoffs: Any) -> tuple[tuple[float, float], ...]:
     return tuple((float(low) + 0.0, float(high) + 0.0) for low, high in rows)
 
 
-def _actions(task: str, actions: Any, count: int) -> tuple[str, ...]:
+def actions_of(task: str, actions: Any, count: int) -> tuple[str, ...]:
     where = f"task {task!r}"
     if isinstance(actions, str) or not isinstance(actions, Iterable):
         raise InvalidParameter(f"{where}: actions = {actions!r}; expected a list of names")

@@ -5,12 +5,14 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.rows import Rows
-from onlinecal.core.validation import check_same_rows, check_unit, choice, vector
+from onlinecal.core.simplex import places
+from onlinecal.core.simplex import probabilities as table_of
+from onlinecal.core.validation import check_same_rows, choice
 from onlinecal.logs.reading import Log
 
 #: by how much the probabilities of a row may miss 1: those of a softmax in half precision do by some 1e-3
@@ -60,32 +62,17 @@ def binary_forecasts(
     """
     choice("binary_forecasts", "reduction", reduction, ("top_label", "class_wise"))
     check_same_rows({"probabilities": probabilities, "labels": labels})
-    table = _table(probabilities)
+    table = table_of("probabilities", probabilities)
+    expected = "each row is of all classes (a softmax, not logits)"
+    _check_sums(table, lambda i: f"probabilities[{i}]", expected)
     n, k = table.shape
-    label = _places(labels, classes, k)
+    label = places("labels", labels, classes, k)
     if len(label) != n:
         raise InvalidData(f"probabilities have {n} rows and labels {len(label)} values; expected as many")
     if reduction == "class_wise":
         return table, (np.arange(k) == label[:, None]).astype(np.float64)
     top = table.argmax(axis=1)
     return table[np.arange(n), top], (top == label).astype(np.float64)
-
-
-def _table(probabilities: ArrayLike) -> Floats:
-    """The probabilities, checked, in memory of their own."""
-    given = probabilities if isinstance(probabilities, np.ma.MaskedArray) else np.asarray(probabilities)
-    if given.ndim != 2 or given.shape[1] < 2:
-        raise InvalidData(
-            f"probabilities have shape {given.shape}; expected (n, K), a row for each sample and K ≥ 2 classes"
-        )
-    if not len(given):
-        raise InvalidData("no samples: probabilities have no row; expected at least one")
-    table = np.empty(given.shape)
-    for j in range(given.shape[1]):
-        table[:, j] = vector(f"probabilities[:, {j}]", given[:, j])
-        check_unit(f"probabilities[:, {j}]", table[:, j])
-    _check_sums(table, lambda i: f"probabilities[{i}]", "each row is of all classes (a softmax, not logits)")
-    return table
 
 
 def _check_sums(table: Floats, where: Callable[[int], str], expected: str) -> None:
@@ -119,25 +106,3 @@ def logs_of_classes(table: Rows, log: Log) -> list[Log]:
     return [
         replace(log, forecasts={name: p[:, k]}, outcomes=y[:, k], said=said) for k, name in enumerate(names)
     ]
-
-
-def _places(labels: ArrayLike, classes: Sequence[Any] | None, k: int) -> NDArray[np.int64]:
-    """The column of each label."""
-    if classes is None:
-        given, expected = vector("labels", labels), f"an integer from 0 to {k - 1}, or `classes`"
-        found = np.where((given >= 0) & (given <= k - 1) & (given % 1.0 == 0.0), given, -1.0).astype(np.int64)
-    else:
-        names = list(classes)
-        place = {name: j for j, name in enumerate(names)}
-        if len(names) != k or len(place) != k:
-            raise InvalidData(
-                f"classes are {len(names)} names, {len(place)} of them different; expected {k}, one for each column"
-            )
-        given, expected = np.asarray(labels), "one of `classes`"
-        if given.ndim != 1:
-            raise InvalidData(f"labels have shape {given.shape}; expected one dimension")
-        found = np.array([place.get(label, -1) for label in given.tolist()], dtype=np.int64)
-    if (found < 0).any():
-        i = int(np.argmax(found < 0))
-        raise InvalidData(f"labels[{i}] = {given.tolist()[i]!r} is no class; expected {expected}")
-    return found

@@ -6,6 +6,7 @@ may have no value. `true_distance` is of at most 400 rounds (`OF_SHORT_GAMES`), 
 `brier_decomposition` and `soft_rounding` return more than a number.
 """
 
+import importlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -97,10 +98,14 @@ def with_all(specs: Iterable[Any], rounds: int | None = None) -> list[Any]:
     return [*given[:place], *others, *(spec for spec in given[place:] if spec != ALL)]
 
 
-if not TYPE_CHECKING:  # who checks types should go by the imports
+if TYPE_CHECKING:
+    from onlinecal.measures import classes as classes
+else:  # who checks types should go by the imports
 
     def __getattr__(name: str) -> Any:
-        """A measure that is in a file's rows and has no line of its own among the imports."""
+        """The measures of K classes, which know these; or one that has no line of its own among the imports."""
+        if name == "classes":
+            return importlib.import_module("onlinecal.measures.classes")
         if name in MEASURES:
             return MEASURES[name].function
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -149,7 +154,7 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
 
 __all__ = [
     "MEASURES", "Bracket", "Explanation", "Measure", "Witness", "ace", "atb", "auc", "binned_ce", "binned_ece",
-    "binned_ece_width", "bregman", "brier", "brier_decomposition", "brier_skill", "cdl", "cfdl", "cutoff_ce",
+    "binned_ece_width", "bregman", "brier", "brier_decomposition", "brier_skill", "cdl", "cfdl", "classes", "cutoff_ce",
     "distance_in_metric", "distance_lower", "distance_upper", "e50", "e90", "earthmover_distance", "ece",
     "explain", "group_cdl", "group_swap_regret", "ici", "interval_ce", "interval_ce_bracket", "kernel_ce",
     "log_loss", "low_degree_ce", "mce", "multi_ece", "multi_l2", "multi_linf", "multiaccuracy", "nce",

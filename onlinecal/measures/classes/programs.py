@@ -1,0 +1,163 @@
+"""Measures of K classes that are linear programs: CDL, U-calibration and smooth calibration."""
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
+
+from onlinecal.core.arrays import Floats
+from onlinecal.core.classes import ClassDistribution, of_classes
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.decisions.class_tasks import ClassTask
+
+#: levels up to which programs are solved; beyond, there are brackets
+MOST_LEVELS = 400
+#: by how much an inequality may be missed
+WITHIN = 1e-10
+#: the share of a strictly proper score in the worst task, by which ties are broken
+PROPER = 1e-6
+
+
+@of_classes
+def cdl(gamma: ClassDistribution) -> float:
+    """Calibration decision loss: the largest swap regret over all decision tasks with payoffs in [0, 1].
+
+    A linear program for k ≤ 400 levels: payoffs S(v_i), S(q_i) in [0, 1]^K of actions, with ⟨v_i, S(v_i)⟩ ≥ ⟨v_i, S⟩
+    for every action S, that maximise Σ w_i ⟨q_i, S(q_i) − S(v_i)⟩. Exactly 0 where every level has q_i = v_i. At most 2
+    `ece`. `worst_task` is the task.
+
+    Source: Hu & Wu 2024; Gopalan & Hu 2025, §4. The program for K classes is this package's.
+
+    Examples
+    --------
+    >>> centre = [1 / 3] * 3
+    >>> round(cdl(ClassDistribution.from_levels([centre], [1], [[1 / 3 + 0.1, 1 / 3 - 0.05, 1 / 3 - 0.05]])), 12)
+    0.15
+    """
+    check_levels("cdl", gamma)
+    return _payoffs_of(gamma, swap=True)[0]
+
+
+@of_classes
+def u_calibration(gamma: ClassDistribution) -> float:
+    """U-calibration error: the largest external regret over all decision tasks with payoffs in [0, 1].
+
+    The linear program of `cdl` with one action for the mean outcome in place of the S(q_i), for k ≤ 400 levels. At most
+    `cdl`.
+
+    Source: Kleinberg, Paes Leme, Schneider & Teng 2023. Deviations: the paper scales losses to [−1, 1], which doubles
+    the value.
+    """
+    check_levels("u_calibration", gamma)
+    return _payoffs_of(gamma, swap=False)[0]
+
+
+@of_classes
+def worst_task(gamma: ClassDistribution) -> ClassTask:
+    """The decision task with the largest swap regret, `cdl` but for 2·10⁻⁶.
+
+    Actions of the program tie at the levels. A quadratic score with a share of 10⁻⁶ of the payoffs breaks the ties.
+    """
+    check_levels("worst_task", gamma)
+    _, v, payoffs = _payoffs_of(gamma, swap=True)
+    table = (1.0 - PROPER) * payoffs if len(v) else np.ones((1, gamma.classes))
+    # Naming the probabilities a pays 1 − ‖e_y − a‖²/2, the most for a = v, and nothing for what is swapped to.
+    table[: len(v)] += PROPER * (0.5 * (1.0 - (v**2).sum(axis=1, keepdims=True)) + v)
+    table = np.unique(np.clip(table, 0.0, 1.0), axis=0)
+    return ClassTask("worst task", table.tolist())
+
+
+@of_classes
+def swap_regret(gamma: ClassDistribution, *, task: ClassTask) -> float:
+    """Gain from replacing the response to each prediction by the best one in hindsight, in [0, 1].
+
+    `task.account(gamma)` has its parts by level, and the regrets of fixed actions and of swaps of actions.
+
+    Parameters
+    ----------
+    task : ClassTask
+        A task with K columns of payoffs.
+
+    Examples
+    --------
+    >>> exit = ClassTask("exit", [[1, 0, 0], [0.4, 0.4, 0.4]])
+    >>> round(swap_regret(ClassDistribution.from_levels([[0.5, 0.3, 0.2]], [1], [[0.2, 0.5, 0.3]]), task=exit), 12)
+    0.2
+    """
+    if not isinstance(task, ClassTask):
+        raise InvalidParameter(f"swap_regret: task = {task!r}; expected a ClassTask")
+    return task.account(gamma).swap
+
+
+@of_classes
+def smooth_ce(gamma: ClassDistribution) -> float:
+    """Smooth calibration error: ½ Σ_k sup E[f(v) (q_k − v_k)], over f in [−1, 1] that are 1-Lipschitz, in [0, 1].
+
+    The distance of predictions is their total variation. K linear programs for k ≤ 400 levels.
+
+    Source: Błasiok, Gopalan, Hu & Nakkiran 2023, Definition 7.2, for two classes. Deviations: of K classes papers have
+    other norms; this one is the binary measure where K = 2.
+    """
+    check_levels("smooth_ce", gamma)
+    apart = np.stack([0.5 * np.abs(gamma.predictions - v).sum(axis=1) for v in gamma.predictions])
+    return min(0.5 * sum(_lipschitz(r, apart) for r in gamma.residuals.T), 1.0)
+
+
+def check_levels(where: str, gamma: ClassDistribution) -> None:
+    """Refuses Γ of so many levels that the program takes too long."""
+    if gamma.levels > MOST_LEVELS:
+        raise InvalidParameter(
+            f"{where}: {gamma.levels:,} levels; expected at most {MOST_LEVELS}; "
+            "`cdl_bracket` and its like bound values for more"
+        )
+
+
+def _lipschitz(r: Floats, apart: Floats) -> float:
+    """The largest Σ r_i f_i of −1 ≤ f_i ≤ 1 with f_i − f_j ≤ apart_ij."""
+    # Levels of residual 0, and pairs of residuals of one sign, need no inequality: f extends to them.
+    up, down = np.flatnonzero(r > 0.0), np.flatnonzero(r < 0.0)
+    if not len(up) or not len(down):
+        return float(np.abs(r).sum())
+    near, gain, many = apart[np.ix_(up, down)], np.concatenate((r[up], r[down])), len(up)
+    i, j = np.nonzero(near < 2.0)
+    size = len(i)
+    rows = np.tile(np.arange(size), 2)
+    matrix = csr_array(
+        (np.repeat([1.0, -1.0], size), (rows, np.concatenate((i, j + many)))), shape=(size, len(gain))
+    )
+    return -float(_solved(-gain, matrix, near[i, j], (-1.0, 1.0)).fun)
+
+
+def _payoffs_of(gamma: ClassDistribution, swap: bool) -> tuple[float, Floats, Floats]:
+    """The largest regret, and the actions of its task, first those that respond to predictions: these, and payoffs."""
+    wrong = (gamma.residuals != 0.0).any(axis=1)
+    if not wrong.any():
+        return 0.0, np.zeros((0, gamma.classes)), np.zeros((0, gamma.classes))
+    # A calibrated level has no swap to make, whatever its response.
+    v, w, q = (part[wrong] if swap else part for part in (gamma.predictions, gamma.mass, gamma.means))
+    pays = w[:, None] * q
+    gain = np.concatenate((-pays, pays if swap else pays.sum(axis=0, keepdims=True)))
+    payoffs, value = _best_payoffs(v, gain)
+    return min(max(value, 0.0), 1.0), v, payoffs
+
+
+def _best_payoffs(v: Floats, gain: Floats) -> tuple[Floats, float]:
+    """Payoffs S (A, K) in [0, 1] with the largest ⟨gain, S⟩, of which the i-th is best at v_i, and this sum."""
+    at, than = np.nonzero(~np.eye(len(v), len(gain), dtype=bool))
+    k, many = gain.shape[1], len(at)
+    values, columns = np.tile(v[at], (2, 1)), np.concatenate((than, at))[:, None] * k + np.arange(k)
+    values[many:] *= -1.0
+    rows = np.repeat(np.tile(np.arange(many), 2), k)
+    matrix = csr_array((values.ravel(), (rows, columns.ravel())), shape=(many, gain.size))
+    found = _solved(-gain.ravel(), matrix, np.zeros(many), (0.0, 1.0))
+    return found.x.reshape(gain.shape), -float(found.fun)
+
+
+def _solved(costs: Floats, matrix: Any, most: Floats, ends: tuple[float, float]) -> Any:
+    """The solution of a linear program, which always has one."""
+    strict = {"primal_feasibility_tolerance": WITHIN, "dual_feasibility_tolerance": WITHIN}
+    found = linprog(costs, A_ub=matrix, b_ub=most, bounds=ends, method="highs-ipm", options=strict)
+    if found.status != 0:
+        raise ArithmeticError(f"the linear program of {len(costs)} variables was not solved: {found.message}")
+    return found

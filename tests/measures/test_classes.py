@@ -1,0 +1,254 @@
+"""Measures of K classes: values by hand, the binary ones for two classes, definitions, and how they relate."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy.optimize import linprog
+
+import onlinecal as oc
+from onlinecal import ClassDistribution
+from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
+from onlinecal.measures import classes
+from tests.marks import slow
+from tests.strategies import gammas
+
+LEVELS = ClassDistribution.from_levels
+THREE = LEVELS(
+    [(0.5, 0.3, 0.2), (0.2, 0.3, 0.5), (0.3, 0.4, 0.3)],
+    [0.4, 0.4, 0.2],
+    [(0.5, 0.25, 0.25), (0, 0.5, 0.5), (0.5, 0.5, 0)],
+)
+TWO = LEVELS([[0.7, 0.3], [0.4, 0.6]], [1, 1], [[0.5, 0.5], [0.25, 0.75]])
+BINARY = oc.JointDistribution.from_samples([0.5], [1])
+PROGRAMS = ("cdl", "u_calibration", "smooth_ce")
+PLAIN = ("ece", "brier", "log_loss", "kernel_ce")
+
+
+def test_values_by_hand():
+    """Theory page, numbers 1 and 2; `TWO` is the binary one with v = .3, .6 and q = .5, .75."""
+    want = {"ece": 4 / 25, "cdl": 0.28, "smooth_ce": 0.088, "u_calibration": 0.88 / 7, "brier": 153 / 500}
+    for name, value in want.items():
+        assert getattr(classes, name)(THREE) == pytest.approx(value, abs=1e-9), name
+    found = classes.classwise(THREE)
+    assert [*found.values.values(), found.max] == pytest.approx([3 / 25, 2 / 25, 2 / 25, 3 / 25])
+    assert found.mean == pytest.approx(7 / 75)
+    assert classes.toplabel(THREE) == pytest.approx(1 / 50)
+    assert classes.setwise(THREE) == (pytest.approx(3 / 25), (1, 2))
+    want = {
+        "ece": 0.175,
+        "cdl": 1 / 6,
+        "smooth_ce": 0.175,
+        "u_calibration": 1 / 7,
+        "kernel_ce": 0.163515,
+        "brier": 0.25,
+    }
+    for name, value in want.items():
+        assert getattr(classes, name)(TWO) == pytest.approx(value, abs=5e-7), name
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 10])
+def test_one_level_at_the_centre(k):
+    centre = np.full(k, 1 / k)
+    gain = np.full(k, -0.1 / (k - 1))
+    gain[0] = 0.1
+    gamma = LEVELS([centre], [1], [centre + gain])
+    assert classes.cdl(gamma) == pytest.approx(0.1 * k / (k - 1), abs=1e-9)
+    # Of one level the two actions found are the worst task.
+    assert classes.cdl_bracket(gamma).lower == pytest.approx(classes.cdl(gamma), abs=1e-9)
+
+
+def as_classes(gamma):
+    """The same Γ with a column for outcome 0 and one for outcome 1."""
+    v, n, s = gamma.predictions, gamma.counts, gamma.positives
+    return ClassDistribution.from_counts(np.stack([1 - v, v], axis=1), np.stack([n - s, s], axis=1))
+
+
+@given(gammas(max_levels=6))
+def test_two_classes_are_the_binary_measures(gamma):
+    # Multiples of 1/1024: 1 − v and sums of both are exact.
+    gamma = gamma.round(1024)[0]
+    both = as_classes(gamma)
+    for name in (*PLAIN, *PROGRAMS):
+        want = getattr(oc.measures, name)(gamma)
+        near = want if math.isinf(want) else pytest.approx(want, abs=1e-8 if name in PROGRAMS else 1e-12)
+        assert getattr(classes, name)(both) == near, name
+    for name in ("ece", "smooth_ce", "cdl", "brier"):
+        want = pytest.approx(getattr(oc.measures, name)(gamma), abs=1e-12)
+        assert classes.setwise(both, measure=name).value == want
+        assert classes.classwise(both, measure=name).values[1] == want
+
+
+def some(rng, size=None):
+    """A Γ of up to 6 levels: of Dirichlet's law, or fractions with zeros; sometimes calibrated at a level."""
+    k, levels = size or int(rng.integers(2, 6)), int(rng.integers(1, 7))
+    if rng.random() < 0.5:
+        v, q = (rng.dirichlet(np.full(k, 0.7), levels) for _ in range(2))
+    else:
+        v, q = (rng.multinomial(4, np.full(k, 1 / k), levels) / 4 for _ in range(2))
+    same = rng.random(levels) < 0.2
+    q[same] = v[same]
+    return ClassDistribution.from_counts(v, q * rng.integers(1, 9, levels)[:, None])
+
+
+def moved(gamma, columns):
+    """Γ with other columns: classes in another order, or (by a matrix) some together."""
+    return ClassDistribution.from_counts(gamma.predictions @ columns, gamma.tallies @ columns)
+
+
+@pytest.mark.parametrize("many", [15, slow(500)])
+def test_inequalities_and_what_changes_nothing(many, seed):
+    """They are theorems, with room for rounding: no seed can fail."""
+    rng, e = np.random.default_rng(seed), 1e-9
+    for _ in range(many):
+        gamma = some(rng)
+        k, w, d = gamma.classes, gamma.mass, gamma.means - gamma.predictions
+        ece, cdl, u, smooth = (getattr(classes, name)(gamma) for name in ("ece", *PROGRAMS))
+        tv = 0.5 * np.abs(d).sum(axis=1)
+        squares = 0.5 * float(w @ (d**2).sum(axis=1))
+        assert 2 / k * float(w @ tv**2) <= squares + e
+        assert squares <= cdl + e
+        assert cdl <= 2 * ece + e
+        assert 0 <= u <= cdl + e
+        assert smooth <= ece + e
+        assert classes.kernel_ce(gamma) <= ece + e
+        assert classes.classwise(gamma).max <= classes.setwise(gamma).value + e
+        assert classes.setwise(gamma).value <= ece + e
+        assert classes.toplabel(gamma) <= classes.toplabel(gamma, conditional=True) + e
+        for name, value in zip(PROGRAMS, (cdl, u, smooth), strict=True):
+            bracket = getattr(classes, f"{name}_bracket")(gamma)
+            assert bracket.lower - e <= value <= bracket.upper + e
+        permuted = moved(gamma, np.eye(k)[rng.permutation(k)])
+        joined = (
+            moved(gamma, np.eye(k)[:, 1:] + np.outer(np.eye(k)[0], np.eye(k)[0, : k - 1])) if k > 2 else gamma
+        )
+        for name, value in zip(("ece", *PROGRAMS), (ece, cdl, u, smooth), strict=True):
+            assert getattr(classes, name)(permuted) == pytest.approx(value, abs=1e-8)
+        for name in ("classwise", "setwise"):
+            found = [getattr(classes, name)(one, measure="smooth_ce") for one in (gamma, permuted)]
+            worst = [one.max if name == "classwise" else one.value for one in found]
+            assert worst[0] == pytest.approx(worst[1], abs=1e-9)
+        assert classes.ece(joined) <= ece + e
+        assert classes.cdl(joined) <= cdl + 1e-8
+
+
+def definitions(gamma):
+    """CDL and smooth calibration by the programs of the definitions, with every inequality, as dense matrices."""
+    v, w, q = gamma.predictions, gamma.mass, gamma.means
+    k, size = v.shape
+    z, costs = np.vstack([v, q]), np.concatenate([w[:, None] * q, -w[:, None] * q]).ravel()
+    rows = np.zeros((4 * k * k, 2 * k, size))
+    for row, (a, b) in zip(rows, itertools.product(range(2 * k), repeat=2), strict=True):
+        row[b] += z[a]
+        row[a] -= z[a]
+    found = linprog(costs, A_ub=rows.reshape(len(rows), -1), b_ub=np.zeros(len(rows)), bounds=(0, 1))
+    total = 0.0
+    pairs = [(i, j) for i in range(k) for j in range(k) if i != j]
+    rows, apart = np.zeros((max(len(pairs), 1), k)), np.ones(max(len(pairs), 1))
+    for at, (i, j) in enumerate(pairs):
+        rows[at, i], rows[at, j], apart[at] = 1, -1, 0.5 * np.abs(v[i] - v[j]).sum()
+    for c in range(size):
+        total -= linprog(-w * (q - v)[:, c], A_ub=rows, b_ub=apart, bounds=(-1, 1)).fun
+    return -found.fun, 0.5 * total
+
+
+@pytest.mark.parametrize("many", [10, slow(150)])
+def test_the_programs_are_those_of_the_definitions(many, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(many):
+        gamma = some(rng)
+        found = classes.cdl(gamma), classes.smooth_ce(gamma)
+        assert found == pytest.approx(definitions(gamma), abs=1e-8)
+
+
+@pytest.mark.parametrize("many", [20, slow(300)])
+def test_no_task_regrets_more_than_the_worst_one(many, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(many):
+        gamma = some(rng)
+        cdl, worst = classes.cdl(gamma), classes.worst_task(gamma)
+        account = worst.account(gamma)
+        assert cdl - 4e-6 <= account.swap <= cdl + 1e-9
+        assert account.swap == pytest.approx(account.levels.sum())
+        assert account.external <= account.action_swap <= account.swap
+        task = classes.ClassTask("random", rng.random((int(rng.integers(1, 5)), gamma.classes)))
+        regret = task.account(gamma)
+        assert 0 <= regret.action_swap <= regret.swap <= cdl + 1e-9
+        assert regret.external <= classes.u_calibration(gamma) + 1e-9
+        # By definition, level by level.
+        pays = [(m, task.payoffs[task.actions.index(task.respond(v))], q)
+                for m, v, q in zip(gamma.mass, gamma.predictions, gamma.means, strict=True)]  # fmt: skip
+        want = [m * (max(q @ np.array(task.payoffs).T) - q @ np.array(row)) for m, row, q in pays]
+        assert regret.levels == pytest.approx(want, abs=1e-12)
+
+
+def test_a_tie_goes_to_the_first_action():
+    gamma = LEVELS([[0.5, 0.5, 0.0]], [1], [[0.0, 1.0, 0.0]])
+    first = classes.ClassTask("a", [[1, 0, 0], [0, 1, 0]])
+    assert classes.swap_regret(gamma, task=first) == 1.0
+    account = classes.ClassTask("b", [[0, 1, 0], [1, 0, 0]], ["one", "two"]).account(gamma)
+    assert (account.swap, account.actions) == (0.0, {"one": 0.0})
+
+
+def test_the_square_is_estimated_without_bias():
+    """Over all samples of 3 rows of Γ, weighted by their probabilities; and blocks of all rows are all rows."""
+    gamma = LEVELS([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]], [0.4, 0.6], [[0.2, 0.5, 0.3], [0.3, 0.3, 0.4]])
+    cells = [
+        (v, y, m * p)
+        for v, m, q in zip(gamma.predictions, gamma.mass, gamma.means, strict=True)
+        for y, p in enumerate(q)
+    ]
+    mean = 0.0
+    for rows in itertools.product(cells, repeat=3):
+        p, y, chance = zip(*rows, strict=True)
+        found = classes.kernel_ce_squared(p, y)
+        assert classes.kernel_ce_squared(p, y, block=3) == pytest.approx(found, abs=1e-15)
+        mean += math.prod(chance) * found
+    assert mean == pytest.approx(classes.kernel_ce(gamma) ** 2, abs=1e-12)
+
+
+def test_a_certain_forecast_of_what_does_not_happen():
+    p = [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    right, wrong = (ClassDistribution.from_samples(p, y) for y in ([0, 2], [1, 0]))
+    assert [getattr(classes, name)(right) for name in (*PLAIN, *PROGRAMS)] == [0.0] * 7
+    assert classes.log_loss(wrong) == math.inf
+    assert classes.ece(wrong) == classes.brier(wrong) == 1.0
+    assert classes.cdl(wrong) == pytest.approx(1.0)
+    assert classes.worst_task(right).account(right).swap == 0.0
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda: classes.setwise(np.full((2, 13), 1 / 13), [0, 1]), InvalidParameter, "sets; expected at most 12"),
+        (lambda: classes.classwise(THREE, measure="distance_lower"), InvalidParameter, "one number"),
+        (lambda: classes.classwise(THREE, measure="smoth_ce"), UnknownName, "did you mean 'smooth_ce'"),
+        (lambda: classes.classwise(THREE, measure=oc.measures.ece, bins=3), InvalidParameter, "or a function"),
+        (lambda: classes.setwise(THREE, "smooth_ce"), InvalidParameter, "options by their names"),
+        (lambda: classes.ece(BINARY), InvalidData, "JointDistribution given; expected a ClassD"),
+        (lambda: classes.ece([[0.5, 0.5]]), InvalidData, "list given"),
+        (lambda: classes.ece(THREE, y=[1]), InvalidData, "expected a ClassDistribution"),
+        (lambda: classes.ece([[0.5, 0.5]], [1], order=2), InvalidParameter, "order"),
+        (lambda: classes.kernel_ce_squared(THREE), InvalidData, "without weights"),
+        (lambda: classes.ClassTask("a", [[1, 0, 0], [1]]), InvalidParameter, r"payoffs\[1\] has 1 numbers; expected 3"),
+        (lambda: classes.ClassTask("a", [[1, 0, 2]]), InvalidParameter, r"payoffs\[0\]\[2\] = 2"),
+        (lambda: classes.swap_regret(THREE, task="umbrella"), InvalidParameter, "expected a ClassTask"),
+        (lambda: classes.swap_regret(TWO, task=classes.ClassTask("a", [[1, 0, 0]])), InvalidParameter, "expected 2"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(call, error, said):
+    with pytest.raises(error, match=said):
+        call()
+
+
+@pytest.mark.parametrize("name", [*PROGRAMS, "worst_task"])
+def test_many_levels_are_bracketed_only(name):
+    rng = np.random.default_rng(0)
+    gamma = ClassDistribution.from_samples(rng.dirichlet([1, 1, 1], 401), rng.integers(0, 3, 401))
+    with pytest.raises(InvalidParameter, match="401 levels; expected at most 400"):
+        getattr(classes, name)(gamma)
+    if name in PROGRAMS:
+        bracket = getattr(classes, f"{name}_bracket")(gamma)
+        assert 0 < bracket.lower < bracket.upper <= 1
