@@ -17,7 +17,7 @@ _NAMES = {
     "core.classes": "ClassDistribution", "core.errors": "OnlinecalError", "core.guarantee": "Guarantee",
     "core.joint": "JointDistribution",
     "core.transcript": "of_rounds", "measures.groups": "of_groups", "face": "load play sweep",
-    "logs.evaluation": "evaluate", "logs.line": "calibration_line",
+    "logs.classes": "evaluate_classes", "logs.evaluation": "evaluate", "logs.line": "calibration_line",
     "logs.multiclass": "binary_forecasts", "logs.regression": "decomposition isotonic",
     "monitoring.monitor": "Monitor",
     "recalibration.estimator": "RecalibratedClassifier", "recalibration.maps": "fit_recalibration load_recalibration",
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from onlinecal.face import play as play
     from onlinecal.face import sweep as sweep
     from onlinecal.growth import rates as rates
+    from onlinecal.logs.classes import evaluate_classes as evaluate_classes
     from onlinecal.logs.evaluation import evaluate as evaluate
     from onlinecal.logs.line import calibration_line as calibration_line
     from onlinecal.logs.multiclass import binary_forecasts as binary_forecasts

@@ -79,6 +79,10 @@ app = typer.Typer(
 )  # fmt: skip
 
 
+#: options that may stand without a value
+ALONE = ("--classes",)
+
+
 class Command(TyperCommand):
     """A command that names its arguments in help without their types of Python."""
 
@@ -93,6 +97,10 @@ class Command(TyperCommand):
         return _refusing(ctx, self._parse_once, args)
 
     def _parse_once(self, ctx: Any, args: list[str]) -> Any:
+        args = [
+            f"{word}=" if word in ALONE and after[:1] in ("", "-") else word
+            for word, after in pairwise([*args, ""])
+        ]
         # The library takes the last of two values.
         _, _, given = self.make_parser(ctx).parse_args(list(args))
         for parameter in given:

@@ -47,11 +47,13 @@ def measure(
         "outcomes between 0 and 1, such as ties of .5, are expected outcomes", "--fractional"
     ),
     resolutions: str | None = RESOLUTIONS,
-    classes: bool = flag(
-        "outcomes are labels of classes, each with a column of probabilities of its name (--forecast, or all); "
-        "each class is measured against the rest",
+    classes: str | None = option(
+        "outcomes are labels of classes, with a column of probabilities each, named after it: a,b,c or 'p_*', for a "
+        "report of all; without a value each class is measured against the rest (--forecast, or all)",
         "--classes",
+        metavar="[COLUMNS]",
     ),
+    labels: str | None = option("the labels of the --classes, a,b,c; default by the names of columns"),
     by: list[str] | None = option("a column of groups, each measured by itself; may be repeated"),
     time: str | None = option("a column of times or dates, in order"),
     weight: str | None = option("a column of weights"),
@@ -90,6 +92,7 @@ def measure(
     Rarely needed: --seed of the draws, --delimiter, --encoding, --in-parts or --in-memory.
     """
     from onlinecal.core.errors import InvalidParameter
+    from onlinecal.logs.class_reading import AskedClasses
     from onlinecal.logs.columns import Asked
     from onlinecal.logs.evaluation import DECIDING
     from onlinecal.logs.measuring import Settings
@@ -100,16 +103,42 @@ def measure(
 
     pictures = ".png", ".svg", ".pdf"
     page_name(html, *pictures)
+    if classes or labels is not None:
+        others = {
+            "--forecast": forecast, "--positive": positive, "--negative": negative, "--above": above, "--by": by,
+            "--fractional": fractional, "--resolutions": resolutions, "--time": time, "--weight": weight, "--id": key,
+            "--cluster": cluster, "--measure": name, "--all": everything, "--sort": sort, "--in-parts": in_parts,
+        }  # fmt: skip
+        if beside := [word for word, value in others.items() if value]:
+            raise InvalidParameter(
+                f"{beside[0]} beside --classes {classes}; expected --classes alone, or without it"
+            )
+        if not classes or (outcome and len(outcome) > 1):
+            raise InvalidParameter(
+                f"--labels {labels} with --classes {classes}; expected --classes and one --outcome"
+            )
+        given = (
+            labels,
+            outcome[0] if outcome else None,
+            tuple(drop or ()),
+            percent,
+            skip_missing,
+            delimiter,
+            encoding,
+        )
+        _measure_classes(file, AskedClasses(classes, *given), (draws, level, seed), html, as_json)
+        return
     asked = Asked(
-        tuple(forecast or ()), outcome[0] if outcome else None, positive, classes, tuple(by or ()), time, weight,
-        cluster, percent, skip_missing, sort, delimiter=delimiter, encoding=encoding, negative=tuple(negative or ()),
-        drop=tuple(drop or ()), above=above, fractional=fractional, resolutions=resolutions, **_questions(key),
+        tuple(forecast or ()), outcome[0] if outcome else None, positive, classes is not None, tuple(by or ()), time,
+        weight, cluster, percent, skip_missing, sort, delimiter=delimiter, encoding=encoding,
+        negative=tuple(negative or ()), drop=tuple(drop or ()), above=above, fractional=fractional,
+        resolutions=resolutions, **_questions(key),
     )  # fmt: skip
     if key is not None and cluster is not None:
         raise InvalidParameter(f"--id {key} beside --cluster {cluster}; expected one or the other")
     if everything and name:
         raise InvalidParameter(f"--all beside --measure {name[0]}; expected one or the other")
-    if classes and positive is not None:
+    if classes is not None and positive is not None:
         raise InvalidParameter(f"--classes beside --positive {positive}; expected one or the other")
     names = with_all(name or ([ALL] if everything else DECIDING))
     settings = Settings(draws, level, seed, tuple(names))
@@ -130,6 +159,28 @@ def measure(
         print("--all is now --measure all")
     if html is not None:
         print(f"wrote {html}")
+
+
+def _measure_classes(
+    file: str, asked: Any, settings: tuple[int, float, int], page: Path | None, as_json: bool
+) -> None:
+    from onlinecal.logs.class_reading import evaluation_of
+    from onlinecal.report import class_report
+    from onlinecal.report.terminal import print_json
+
+    log, found = evaluation_of(file, asked, *settings)
+    if page is not None and page.suffix.lower() in (".png", ".svg", ".pdf"):
+        from onlinecal.report import plots
+
+        plots.save(plots.classes(found.gamma, title=Path(log.source).name), page)
+    elif page is not None:
+        class_report.document_of(log, asked, found, drawn=True).write(page)
+    if as_json:
+        print_json(class_report.data(log, asked, found))
+        return
+    print(class_report.document_of(log, asked, found).text())
+    if page is not None:
+        print(f"wrote {page}")
 
 
 def watch(

@@ -82,8 +82,8 @@ class ClassDistribution:
         Parameters
         ----------
         p : (n, K) array_like
-            A row of probabilities for each sample, K ≥ 2. A row sums to 1 within 10⁻⁶, and is divided by its sum. Then
-            rows that are equal to the last bit are one level.
+            A row of probabilities for each sample, K ≥ 2. A row sums to 1 within 10⁻⁶. If it misses 1 by more than
+            rounding, it is divided by its sum. Then rows that are equal to the last bit are one level.
         y : (n,) array_like
             The column of what happened, 0 to K − 1; or its label.
         weights : (n,) array_like, optional
@@ -170,7 +170,7 @@ class ClassDistribution:
         Parameters
         ----------
         predictions : (k, K) array_like
-            Distinct vectors of probabilities; each sums to 1 within 10⁻⁶ and is divided by its sum.
+            Distinct vectors of probabilities; each sums to 1 within 10⁻⁶, as in `from_samples`.
         mass : (k,) array_like
             Positive weights; their sum is the total weight (1 for a distribution).
         means : (k, K) array_like

@@ -57,6 +57,14 @@ def in_simplex(name: str, table: Floats) -> Floats:
             f"{name}[{i}] sums to {float(total[i, 0]):.9g}; expected 1 within {UNIT:g}: a row is of all classes (a "
             "softmax, not logits)"
         )
+    return divided(table)
+
+
+def divided(table: Floats) -> Floats:
+    """The rows divided by their sums; those that are 1 but for rounding stay."""
+    total = table.sum(axis=1, keepdims=True)
+    # Else 0.1 of one row and 0.1 of another were two levels of their class.
+    total[np.abs(total - 1.0) <= table.shape[1] * 2.0**-52] = 1.0
     return np.minimum(table / total, 1.0)
 
 

@@ -64,7 +64,7 @@ def binary_forecasts(
     check_same_rows({"probabilities": probabilities, "labels": labels})
     table = table_of("probabilities", probabilities)
     expected = "each row is of all classes (a softmax, not logits)"
-    _check_sums(table, lambda i: f"probabilities[{i}]", expected)
+    check_sums(table, lambda i: f"probabilities[{i}]", expected)
     n, k = table.shape
     label = places("labels", labels, classes, k)
     if len(label) != n:
@@ -75,7 +75,7 @@ def binary_forecasts(
     return table[np.arange(n), top], (top == label).astype(np.float64)
 
 
-def _check_sums(table: Floats, where: Callable[[int], str], expected: str) -> None:
+def check_sums(table: Floats, where: Callable[[int], str], expected: str) -> None:
     """Refuses a row that does not sum to 1 within `UNIT`, nor by rounding of its cells."""
     off, within = np.abs(table.sum(axis=1) - 1.0), UNIT
     if off.max() > UNIT:
@@ -98,7 +98,7 @@ def logs_of_classes(table: Rows, log: Log) -> list[Log]:
     expected = "name the columns of all classes, and no others (--forecast)"
     expected += f"; no row has the label {absent[0]!r}" if absent else ""
     columns = f"probabilities of {names[0]!r} to {names[-1]!r}"
-    _check_sums(both, lambda i: f"{table.where(int(places[i]))}: {columns}", expected)
+    check_sums(both, lambda i: f"{table.where(int(places[i]))}: {columns}", expected)
     off = float(np.abs(both.sum(axis=1) - 1.0).max())
     if off > ROUNDED:
         said += (f"caution: the sum of {columns} misses 1 by up to {off:.2g}; they are measured as they are",)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from onlinecal.core.classes import ClassDistribution
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
 from onlinecal.logs.table import Evaluation
@@ -208,6 +209,14 @@ def reliability_of(found: Mapping[str, Evaluation], title: str) -> Figure:
 
     few = all(each.gamma.levels <= SINGLE for each in found.values())
     return plots.reliability(found, kind="points" if few else "smooth", together=True, title=title)
+
+
+def of_classes(gamma: ClassDistribution) -> list[Picture]:
+    """The pictures of forecasts of several classes."""
+    found = [_of_log("classes", "Reliability of each class", gamma)._replace(wide=True)]
+    if gamma.classes == 3:
+        found.append(_of_log("triangle", "Forecasts and what happened", gamma))
+    return found
 
 
 def _of_log(plot: str, title: str, found: Any, **options: Any) -> Picture:

@@ -9,7 +9,8 @@
 
 `reliability`, `decision`, `murphy`, `regret` and `witness` draw forecasts of your own: (p, y), predictions first,
 a `JointDistribution` or an `Evaluation`. Several are a mapping of labels to these, to (p, y), or to p
-beside a common y. `trajectory` draws samples in their order.
+beside a common y. `trajectory` draws samples in their order. `classes` and `triangle` draw forecasts of K classes:
+p (n, K) and y, or a `ClassDistribution`.
 
 `tasks`, `exponents`, `pareto`, `sweep`, `delays` and `people` draw a `Study`. `curves`, `runs` and `slopes` draw its
 curves, `world` the rounds of a world.
@@ -30,6 +31,9 @@ Beside their own arguments all take
 Figures show themselves in a notebook.
 """
 
+from onlinecal.report.class_plot import classes_table, triangle_table
+from onlinecal.report.class_plot import plot_classes as classes
+from onlinecal.report.class_plot import plot_triangle as triangle
 from onlinecal.report.curve_plot import plot_curves as curves
 from onlinecal.report.curve_plot import plot_runs as runs
 from onlinecal.report.curve_plot import plot_slopes as slopes
@@ -60,9 +64,10 @@ from onlinecal.report.world_plot import plot_world as world
 from onlinecal.report.world_plot import world_table
 
 __all__ = [
-    "curves", "curves_table", "decision", "decision_table", "delays", "delays_table", "exponents", "exponents_table",
-    "from_predictions",
-    "murphy", "murphy_table", "pareto", "pareto_table", "people", "people_table", "regret", "regret_table",
-    "reliability", "reliability_table", "runs", "runs_table", "save", "slopes", "slopes_table", "sweep", "sweep_table",
-    "tasks", "tasks_table", "trajectory", "trajectory_table", "witness", "witness_table", "world", "world_table",
+    "classes", "classes_table", "curves", "curves_table", "decision", "decision_table", "delays",
+    "delays_table", "exponents", "exponents_table", "from_predictions", "murphy", "murphy_table", "pareto",
+    "pareto_table", "people", "people_table", "regret", "regret_table", "reliability", "reliability_table",
+    "runs", "runs_table", "save", "slopes", "slopes_table", "sweep", "sweep_table", "tasks", "tasks_table",
+    "trajectory", "trajectory_table", "triangle", "triangle_table", "witness", "witness_table", "world",
+    "world_table",
 ]  # fmt: skip

@@ -36,6 +36,12 @@ def samples():
     return p, (rng.random(400) < p**2).astype(int)
 
 
+def of_classes():
+    rng = np.random.default_rng(0)
+    p = rng.multinomial(4, [0.5, 0.3, 0.2], 400) / 4
+    return p, (rng.random(400)[:, None] > p.cumsum(axis=1)[:, :2]).sum(axis=1)
+
+
 #: picture → its arguments of a study, options, and the number of its axes
 ALL = {
     "curves": (lambda s: (s.curves(["ece", "cdl"]),), {}, 4),
@@ -52,6 +58,8 @@ ALL = {
     "reliability, corp": (lambda _: samples(), {"kind": "corp"}, 2),
     "reliability, together": (lambda _: ({"a": samples(), "b": samples()},), {"together": True}, 2),
     "reliability, two": (lambda _: ({"a": samples(), "b": samples()},), {"kind": "corp"}, 4),
+    "classes": (lambda _: of_classes(), {}, 6),
+    "triangle": (lambda _: of_classes(), {}, 1),
     "regret": (lambda _: samples(), {}, 1),
     "witness": (lambda _: samples(), {}, 2),
     "decision": (lambda _: samples(), {}, 1),
@@ -249,6 +257,6 @@ def test_what_a_picture_does_not_take_is_refused(kind, given, said, study):
 def test_each_picture_has_a_function_and_a_table():
     others = {"save", "from_predictions"}  # the second draws `reliability` by the names of scikit-learn
     pictures = {name for name in plots.__all__ if name not in others and not name.endswith("_table")}
-    # Three are of people's own forecasts, one of the rounds of a world: they are in no results file.
-    assert pictures == {*KINDS, "decision", "murphy", "trajectory", "world"}
+    # Five are of people's own forecasts, one of the rounds of a world: they are in no results file.
+    assert pictures == {*KINDS, "classes", "decision", "murphy", "trajectory", "triangle", "world"}
     assert {f"{name}_table" for name in pictures} | pictures | others == set(plots.__all__)

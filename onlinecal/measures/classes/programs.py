@@ -139,7 +139,8 @@ def _payoffs_of(gamma: ClassDistribution, swap: bool) -> tuple[float, Floats, Fl
     pays = w[:, None] * q
     gain = np.concatenate((-pays, pays if swap else pays.sum(axis=0, keepdims=True)))
     payoffs, value = _best_payoffs(v, gain)
-    return min(max(value, 0.0), 1.0), v, payoffs
+    # What the solver leaves of 0 is none.
+    return (min(value, 1.0) if value > WITHIN else 0.0), v, payoffs
 
 
 def _best_payoffs(v: Floats, gain: Floats) -> tuple[Floats, float]:

@@ -1,0 +1,113 @@
+"""The report of a log of K classes: its verdict, tables and next command as a document, and as JSON."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any, NamedTuple
+
+from onlinecal.core.words import number_of
+from onlinecal.logs.class_reading import AskedClasses, ClassLog
+from onlinecal.logs.classes import ClassEvaluation
+from onlinecal.measures.base import ends
+from onlinecal.report import document
+from onlinecal.report.document import Document, Section
+from onlinecal.report.measured import CAUTION
+from onlinecal.report.tables import Table, of_rows
+from onlinecal.report.verdict import command
+
+#: classes that a terminal shows
+SHOWN = 4
+#: measures that it does not show: brackets, and the mean of what it shows the largest of
+LEFT_OUT = ("smooth_ce_bracket", "cdl_bracket", "u_calibration_bracket", "classwise ece, mean")
+NOTE = (
+    "p: by outcomes drawn as forecast, of classes by cutoff_ce; p (all): of all at once. Intervals: {level:.4g} % "
+    "each. Rows are taken as independent."
+)
+
+
+class ClassVerdict(NamedTuple):
+    """The statement that the numbers allow."""
+
+    calibration: str  # "refuted", "not refuted" or "not tested"
+    words: str
+    next: str
+
+
+def verdict(log: ClassLog, asked: AskedClasses, found: ClassEvaluation) -> ClassVerdict:
+    """The verdict, by the test of all classes and the top label at once, at 1 − the level."""
+    p, worst = found.p_value, found.worst
+    what = "the likeliest class" if worst.label is None else f"{worst.name!r}"
+    where = (
+        f"{worst.lowest:.3g}" if worst.lowest == worst.highest else f"{worst.lowest:.3g}–{worst.highest:.3g}"
+    )
+    side = "low" if worst.bias > 0.0 else "high"
+    given = {"--outcome": log.outcome, "--classes": asked.columns, "--labels": asked.labels}
+    if p is None:
+        again = command("measure", log.source, given, "--draws 200")
+        return ClassVerdict(
+            "not tested", "Without draws it is not tested whether forecasts are calibrated.", f"Next: {again}"
+        )
+    error = f"probabilities of {what} from {where} are too {side} by {abs(worst.bias):.3g}"
+    if p > 1.0 - found.level:
+        words = f"Calibration is not refuted (p = {p:.3g}, all classes at once). The largest error: {error}."
+        return ClassVerdict(
+            "not refuted", words, "Next: more rows, four times as many for intervals half as wide."
+        )
+    picture = command("measure", log.source, given, f"-o {_name(log.source)}")
+    words = f"Not calibrated (p = {p:.3g}, all classes at once): {error}."
+    return ClassVerdict("refuted", words, f"Next: look at all classes: {picture}")
+
+
+def _name(source: str) -> str:
+    from pathlib import Path
+
+    return shlex.quote(f"{Path(source).name.split('.')[0]}_classes.png")
+
+
+def document_of(
+    log: ClassLog, asked: AskedClasses, found: ClassEvaluation, *, drawn: bool = False
+) -> Document:
+    """The verdict first, the tables, and the next command; with pictures and all classes for a page."""
+    said = verdict(log, asked, found)
+    rows, each = found.cells(None if drawn else SHOWN)
+    rows = [row for row in rows if drawn or row[0] not in LEFT_OUT]
+    left = len(found.classes) + 1 - len(each)
+    notes = [f"{left} more class{'es' * (left > 1)}: --json, or -o page.html."] * (left > 0)
+    notes += [NOTE.format(level=100.0 * found.level)] * (found.draws > 0)
+    warned = [text.removeprefix(CAUTION) for text in log.said if text.startswith(CAUTION)]
+    told = [f"{text[:1].upper()}{text[1:]}." for text in log.said if not text.startswith(CAUTION)]
+    first = [
+        document.Part("p", " ".join(told)),
+        document.Part("lead", said.words),
+        *[document.Part("caution", f"Caution: {text}.") for text in (*warned, *found.cautions)],
+    ]
+    parts = [document.Part("table", Table("", of_rows(cells[0], cells[1:]))) for cells in (rows, each)]
+    if drawn:
+        from onlinecal.report.page_pictures import of_classes
+
+        parts.insert(0, document.Part("pictures", of_classes(found.gamma)))
+    parts += [document.Part("notes", notes), document.Part("p", said.next)]
+    title = (
+        f"{log.source}: {number_of(log.rows, 'row')}, {len(log.labels)} classes in {log.columns[0]!r} to "
+        f"{log.columns[-1]!r}, outcome {log.outcome!r}"
+    )
+    return Document(title, first, [Section("", parts)])
+
+
+def data(log: ClassLog, asked: AskedClasses, found: ClassEvaluation) -> dict[str, Any]:
+    """The report for a program."""
+    return {
+        "source": log.source, "outcome": log.outcome, "rows": log.rows, "said": log.said, "cautions": found.cautions,
+        "columns": log.columns, "labels": log.labels, "levels": found.gamma.levels,
+        "settings": {"draws": found.draws, "level": found.level},
+        "verdict": verdict(log, asked, found)._asdict(), "p_value": found.p_value,
+        "measures": [
+            {
+                "name": row.name, "value": low if low == high else None, "lower": low, "upper": high,
+                "interval": row.interval, "if_calibrated": row.if_calibrated, "p_value": row.p_value,
+            }
+            for row in found.rows
+            for low, high in (ends(row.value),)
+        ],
+        "classes": [vars(one) for one in found.classes],
+    }  # fmt: skip

@@ -1,0 +1,46 @@
+"""Coverage of the intervals of `oc.evaluate_classes`, in docs/classes.md: `python -m tests.coverage_classes 200`."""
+
+import itertools
+import sys
+
+import numpy as np
+
+import onlinecal as oc
+
+#: classes, steps of the grid of forecasts, rows, and the error: a share moved to the first class, or a power of v
+DESIGNS = (
+    (3, 10, 100, 0.0), (3, 10, 100, 0.2), (3, 10, 500, 0.2), (3, 10, 500, 1.5), (5, 6, 500, 0.0), (5, 6, 1000, 0.1),
+    (3, 40, 300, 0.1),
+)  # fmt: skip
+
+
+def population(k, steps, error):
+    """Forecasts on the grid, their mass by Dirichlet's law, and the shares of what happens."""
+    v = np.array([c for c in itertools.product(range(steps + 1), repeat=k) if sum(c) == steps]) / steps
+    moved = (1 - error) * v + error * np.eye(k)[0] if error <= 1 else v**error
+    return v, np.random.default_rng(1).dirichlet(np.ones(len(v))), moved / moved.sum(axis=1, keepdims=True)
+
+
+def row(k, steps, n, error, logs):
+    v, w, q = population(k, steps, error)
+    gamma, measures = oc.ClassDistribution.from_levels(v, w, q), oc.measures.classes
+    truth = [*measures.classwise(gamma, measure="smooth_ce").values.values()]
+    truth += [measures.toplabel(gamma, measure="smooth_ce"), measures.brier(gamma)]
+    generator, held, found = np.random.default_rng(7), np.zeros(k + 2), 0
+    for _ in range(logs):
+        level = generator.choice(len(v), n, p=w)
+        y = np.minimum((generator.random(n)[:, None] > q[level].cumsum(axis=1)).sum(axis=1), k - 1)
+        one = oc.evaluate_classes(v[level], y, seed=int(generator.integers(1 << 30)))
+        ends = [each.interval for each in one.classes]
+        ends += [each.interval for each in one.rows if each.name == "brier"]
+        held += [low - 1e-12 <= x <= high + 1e-12 for x, (low, high) in zip(truth, ends, strict=True)]
+        found += one.p_value <= 0.05
+    *each, top, brier = held / logs
+    what = "none" if error == 0 else f"{error:.0%} moved" if error <= 1 else f"q ∝ v^{error:g}"
+    classes = f"{min(each):.3f} to {max(each):.3f}"
+    return f"| {k} | {n} | {what} | {classes} | {top:.3f} | {brier:.3f} | {found / logs:.3f} |"
+
+
+if __name__ == "__main__":
+    for design in DESIGNS:
+        print(row(*design, int(sys.argv[1])), flush=True)

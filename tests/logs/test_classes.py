@@ -1,0 +1,250 @@
+"""Logs of K classes: the table against the measures, p-values, files and the command."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+from typer.testing import CliRunner
+
+import onlinecal as oc
+from onlinecal.cli import app
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.logs.classes import evaluate_classes
+from onlinecal.measures import classes
+from onlinecal.measures.base import ends
+from tests.marks import slow
+
+NAMES = ["cat", "dog", "bird"]
+
+
+def made(n, k=3, seed=0, steps=10, shift=0.0):
+    """Forecasts in tenths, and outcomes drawn as forecast, but that some become the first class."""
+    rng = np.random.default_rng(seed)
+    p = rng.multinomial(steps, rng.dirichlet(np.ones(k), n)) / steps
+    y = np.minimum((rng.random(n)[:, None] > p.cumsum(axis=1)).sum(axis=1), k - 1)
+    y[rng.random(n) < shift] = 0
+    return p, y
+
+
+@pytest.fixture
+def log(tmp_path):
+    p, y = made(300, shift=0.3)
+    frame = pd.DataFrame(p, columns=[f"p_{name}" for name in NAMES]).assign(label=np.array(NAMES)[y])
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    return tmp_path / "log.csv"
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["measure", *map(str, words)])
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 2), (40, 3), (300, 3), (60, 13)])
+def test_the_table_has_the_measures_of_gamma_and_of_its_events(n, k):
+    p, y = made(n, k)
+    gamma, found = oc.ClassDistribution.from_samples(p, y), evaluate_classes(p, y, draws=19)
+    got, few = {row.name: row.value for row in found.rows}, gamma.levels <= 100
+    each = classes.classwise(gamma)
+    want = {
+        "ece": classes.ece(gamma), "classwise ece, largest": each.max, "classwise ece, mean": each.mean,
+        "toplabel ece": classes.toplabel(gamma), "kernel_ce": classes.kernel_ce(gamma),
+        "brier": classes.brier(gamma), "log_loss": classes.log_loss(gamma),
+    }  # fmt: skip
+    want |= {"setwise ece": classes.setwise(gamma).value} if k <= 12 else {}
+    want |= {name: getattr(classes, name)(gamma) for name in ("smooth_ce", "cdl", "u_calibration") if few}
+    bracketed = {} if few else {"smooth_ce_bracket", "cdl_bracket", "u_calibration_bracket"}
+    assert set(got) == {*want, *bracketed}
+    for name, value in want.items():
+        assert got[name] == pytest.approx(value, abs=1e-12), name
+    for one in found.classes:
+        event = gamma.toplabel() if one.label is None else gamma.classwise(one.label)
+        assert one.cutoff_ce == pytest.approx(oc.measures.cutoff_ce(event), abs=1e-12)
+        assert one.smooth_ce == oc.measures.smooth_ce(event)
+        there = (event.predictions >= one.lowest) & (event.predictions <= one.highest)
+        assert abs(event.residuals[there].sum()) == pytest.approx(one.cutoff_ce, abs=1e-12)
+        assert one.bias * event.mass[there].sum() == pytest.approx(event.residuals[there].sum(), abs=1e-12)
+        assert (one.share, one.p_value <= 1) == (event.base_rate, True)
+        assert one.adjusted >= one.p_value or k == 2
+    assert found.by_class().loc["top label", "cutoff_ce"] == found.classes[-1].cutoff_ce
+    assert found.table().loc["ece", "value"] == got["ece"]
+    assert "top label" in str(found)
+
+
+def test_no_draws_no_intervals_and_samples_as_gamma():
+    p, y = made(50)
+    found = evaluate_classes(p, y, draws=0)
+    assert {row.p_value for row in found.rows} == {one.interval for one in found.classes} == {None}
+    assert found.p_value is None
+    gamma = oc.ClassDistribution.from_samples(p, y)
+    one, two = evaluate_classes(p, y, draws=19, seed=3), evaluate_classes(gamma, draws=19, seed=3)
+    assert (one.rows, one.classes) == (two.rows, two.classes)
+    weighted = oc.ClassDistribution.from_samples(p, y, weights=np.full(50, 0.5))
+    with pytest.raises(InvalidData, match="rows have weights; expected rows without, or draws = 0"):
+        evaluate_classes(weighted)
+    for given, said in (((p,), "y is missing"), ((gamma, y), "beside a ClassDistribution")):
+        with pytest.raises(InvalidData, match=said):
+            evaluate_classes(*given)
+
+
+@pytest.mark.parametrize("many", [slow(300)])
+def test_p_values_are_no_smaller_than_they_should_be(many, seed):
+    """A share of a among calibrated logs is at most a: each bound fails with 1e-6. Others are found."""
+    most = binom.isf(1e-6, many, 0.05)
+    found = [evaluate_classes(*made(80, seed=[seed, i], steps=4), draws=19) for i in range(many)]
+    small = np.array([[row.p_value <= 0.05 for row in one.rows if row.p_value] for one in found]).sum(axis=0)
+    assert len(small) == 6
+    assert small.max() <= most
+    assert sum(one.p_value <= 0.05 for one in found) <= most
+    each = np.array([[event.p_value <= 0.05 for event in one.classes] for one in found])
+    assert each.sum(axis=0).max() <= most
+    wrong = [evaluate_classes(*made(300, seed=[seed, i], shift=0.4), draws=19) for i in range(20)]
+    assert sum(one.p_value == 0.05 and one.worst.bias != 0 for one in wrong) == 20
+
+
+EDGES = {
+    "one class happens": (np.full((40, 3), 1 / 3), [1] * 40, "in no row happens: '0', '2'"),
+    "zeros in v and q": ([[1, 0, 0], [0, 1, 0]] * 20, [0, 2] * 20, "log_loss is infinite: probability 0 in 20 rows"),
+    "certain and right": ([[1, 0, 0], [0, 1, 0], [0, 0, 1]] * 20, [0, 1, 2] * 20, ""),
+    "a hundred classes": (np.full((200, 100), 0.01), np.arange(200) % 100, "more than 12 classes"),
+    "the last bit": ([[0.3, 0.7], [0.1 + 0.2, 0.7]] * 40, [0, 1, 1, 0, 1, 1, 1, 0, 1, 1] * 8, ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_logs_at_the_edges(name):
+    p, y, said = EDGES[name]
+    found = evaluate_classes(p, y, draws=39)
+    assert said in " ".join(found.cautions)
+    assert len(found.classes) == np.shape(p)[1] + 1
+    assert all(0 < one.p_value <= 1 for one in found.classes)
+    assert (found.p_value <= 0.05) == (name in ("one class happens", "zeros in v and q"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "options"),
+    [
+        ("p_*", ()),
+        ("p_cat,p_dog,p_bird", ("--outcome", "label")),
+        ("p_bird, p_cat, p_dog", ()),
+        ("p_cat,p_dog,p_bird", ("--labels", "cat,dog,bird")),
+    ],
+)
+def test_the_command_has_the_numbers_of_python(log, columns, options):
+    done = run(log, "--classes", columns, "--json", "--draws", 39, *options)
+    assert done.exit_code == 0, done.output
+    found, frame = json.loads(done.stdout), pd.read_csv(log)
+    order = [name.strip() for name in columns.split(",")] if "*" not in columns else list(frame.columns[:3])
+    labels = [name.removeprefix("p_") for name in order]
+    want = evaluate_classes(frame[order].to_numpy(), frame["label"].to_numpy(), labels=labels, draws=39)
+    assert found["labels"] == labels
+    for row, one in zip(found["measures"], want.rows, strict=True):
+        low = ends(one.value)[0]
+        assert (row["name"], row["lower"]) == (one.name, low if np.isfinite(low) else None)
+        assert row["p_value"] == one.p_value
+    for row, one in zip(found["classes"], want.classes, strict=True):
+        numbers = row["label"], row["smooth_ce"], tuple(row["interval"])
+        assert numbers == (one.label, one.smooth_ce, one.interval)
+    assert found["verdict"]["calibration"] == "refuted"
+
+
+@pytest.mark.parametrize("k", [3, 5, 14])
+@pytest.mark.parametrize("shift", [0.0, 0.5])
+def test_a_screen_has_thirty_lines_the_verdict_first_and_the_next_command_last(tmp_path, k, shift):
+    p, y = made(400, k, shift=shift)
+    names = [f"class {i}" for i in range(k)]
+    frame = pd.DataFrame(p, columns=names).assign(y=np.array(names)[y])
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    done = run(tmp_path / "a.csv", "--classes", "class*", "--draws", 39)
+    lines = done.stdout.splitlines()
+    assert done.exit_code == 0, done.output
+    assert len(lines) <= 30 + done.stdout.count(str(tmp_path)) * (len(str(tmp_path)) // 60)
+    said = " ".join(done.stdout.split())
+    assert ("Not calibrated (p = 0.025" in said) == (shift > 0)
+    assert said.index("alibrat") < said.index("measure value")
+    assert "Next: " in "\n".join(lines[-4:])
+
+
+def test_pages_and_pictures_are_written_and_the_next_command_runs(log, monkeypatch):
+    monkeypatch.chdir(log.parent)
+    said = " ".join(run("log.csv", "--classes", "p_*", "--draws", 39).stdout.split())
+    command = re.search(r"Next: look at all classes: onlinecal measure (.*)$", said)[1]
+    assert run(*command.replace("'", "").split()).exit_code == 0
+    assert (log.parent / "log_classes.png").read_bytes()[:4] == b"\x89PNG"
+    assert run("log.csv", "--classes", "p_*", "--draws", 39, "-o", "a.html").exit_code == 0
+    page = (log.parent / "a.html").read_text("utf-8")
+    assert page.count("data:image/svg+xml") == 2
+    assert "u_calibration" in page
+
+
+CSV = "p_cat,p_dog,label\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        (".5,.5,cat\n.5,.7,dog\n", (), "line 3: probabilities in 'p_cat' to 'p_dog' sum to 1.2; expected 1"),
+        (
+            ".5,.5,cat\n.5,,dog\n",
+            (),
+            "line 3: column 'p_dog' is missing, as in 1 of 2 rows; .*--skip-missing",
+        ),
+        (".5,.5,cat\n.5,.5,\n", (), "line 3: column 'label' is missing"),
+        (".5,.5,cat\n.5,1.5,dog\n", (), r"line 3: column 'p_dog' holds '1.5'; expected a probability"),
+        (
+            ".5,.5,cat\n.5,.5,cow\n",
+            (),
+            "label 'cow' in column 'label' is none of 'p_cat', 'p_dog'; .*--labels",
+        ),
+        (".5,.5,cat\n", ("--labels", "cat"), "--labels cat; expected 2 different ones"),
+        (".5,.5,cat\n", ("--outcome", "p_cat"), "'p_cat' is asked for twice"),
+        (".5,.5,cat\n", ("--by", "label"), "--by beside --classes"),
+        (".5,.5,cat\n", ("-f", "p_cat"), "--forecast beside --classes"),
+        ("", (), "no rows"),
+    ],
+)
+def test_files_that_are_refused(tmp_path, text, options, said):
+    (tmp_path / "a.csv").write_text(CSV + text)
+    done = run(tmp_path / "a.csv", "--classes", "p_*", *options)
+    assert (done.exit_code, bool(re.search(said, done.stderr))) == (2, True), done.stderr
+
+
+def test_columns_that_are_none_and_rows_that_are_left_out(tmp_path):
+    (tmp_path / "a.csv").write_text(f"{CSV}50,50,cat\n,50,cat\n30,70,void\n33.3,66.6,dog\n")
+    options = ("--percent", "--skip-missing", "--drop", "void", "--draws", 0)
+    done = run(tmp_path / "a.csv", "--classes", "p_*", *options)
+    said = " ".join(done.stdout.split())
+    assert "2 rows" in said
+    assert "1 of 4 rows are left out: 'void' in 'label'" in said
+    assert "1 of 4 rows have no forecast or label and are left out" in said
+    assert "misses 1 by up to 0.001; rows are divided by it" in said
+    assert "Without draws it is not tested" in said
+    for columns, words in (
+        ("q_*", "no column fits 'q_*'"),
+        ("p_cat", "is one column"),
+        ("p_cat,p_dgo", "did you mean 'p_dog'"),
+    ):
+        assert words in run(tmp_path / "a.csv", "--classes", columns).stderr
+    assert "--labels a,b with --classes None" in run(tmp_path / "a.csv", "--labels", "a,b").stderr
+
+
+def test_pictures_of_classes():
+    p, y = made(500, 12)
+    assert set(oc.plots.classes_table(p, y)["label"]) < set(map(str, range(12)))
+    assert len(oc.plots.classes(p, y).axes) == 18
+    gamma = oc.ClassDistribution.from_samples(*made(300, shift=0.3), labels=None)
+    table = oc.plots.triangle_table(gamma)
+    assert table["share"].to_numpy() == pytest.approx(gamma.mass)
+    assert table[[f"share {k}" for k in range(3)]].to_numpy() == pytest.approx(gamma.means)
+    rng = np.random.default_rng(0)
+    many = rng.dirichlet([1, 1, 1], 2000)
+    table = oc.plots.triangle_table(many, np.arange(2000) % 3)
+    v = table[[f"forecast {k}" for k in range(3)]].to_numpy()
+    assert (table["mark"] == "cell").all()
+    assert table["share"].sum() == pytest.approx(1)
+    assert table["share"].to_numpy() @ v == pytest.approx(many.mean(axis=0))
+    # Each cell is nearest to one point of the grid, so its mean is less than a step from that.
+    assert np.abs(v - np.round(v * 10) / 10).max() <= 0.1
+    with pytest.raises(InvalidParameter, match="12 classes; expected 3"):
+        oc.plots.triangle(p, y)
