@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 
 #: levels up to which linear programs are solved here; they take some seconds
 PROGRAMS = 100
-#: levels up to which all pairs of drawn outcomes are added; classes up to which all sets of them are
-PAIRS, SETS = 4000, 7
+#: levels up to which all pairs of drawn outcomes are added
+PAIRS = 4000
+#: sets of classes times levels up to which drawn outcomes, and what happened, are measured for all sets
+DRAWN_SETS, SETS = 200_000, 5_000_000
 #: rows of a block of pairs where there are too many levels for all
 BLOCK = 1000
 #: the name of the event that the likeliest class happens
@@ -220,7 +222,7 @@ class _Joint:
             "ece": 0.5 * float(np.abs(own).sum()), "classwise ece, largest": float(ece[:-1].max()),
             "classwise ece, mean": float(ece[:-1].mean()), "toplabel ece": float(ece[-1]),
         }  # fmt: skip
-        if self.k <= SETS:
+        if _sets(self.gamma) <= DRAWN_SETS:
             parts = (np.bincount(place, own[:, each].sum(axis=1)) for each, place in self.sets)
             found["setwise ece"] = max(float(np.abs(part).sum()) for part in parts)
         if self.near is not None:
@@ -339,6 +341,11 @@ def _drawn(events: _Events, joint: _Joint, draws: int, seed: int) -> tuple[Float
     return found, {name: np.array(values) for name, values in measured.items()}
 
 
+def _sets(gamma: ClassDistribution) -> float:
+    """The number of sets of classes times that of levels; infinite for more classes than `setwise` takes."""
+    return math.inf if gamma.classes > MOST_CLASSES else (2 ** (gamma.classes - 1) - 1) * gamma.levels
+
+
 def _share(drawn: Floats, value: float) -> float:
     """The share of draws that are as large, with the value itself among them; rounding makes no difference."""
     return (1 + int((drawn >= value * (1.0 - 1e-12) - 1e-15).sum())) / (1 + len(drawn))
@@ -347,7 +354,7 @@ def _share(drawn: Floats, value: float) -> float:
 def _others(gamma: ClassDistribution, known: set[str], draws: int, level: float, seed: int) -> list[ClassRow]:
     """The measures that have no p-value."""
     rows = []
-    if "setwise ece" not in known and gamma.classes <= MOST_CLASSES:
+    if "setwise ece" not in known and _sets(gamma) <= SETS:
         rows.append(ClassRow("setwise ece", measures.setwise(gamma).value))
     few = gamma.levels <= PROGRAMS
     for name in ("smooth_ce", "cdl", "u_calibration"):
@@ -385,6 +392,6 @@ def _cautions(gamma: ClassDistribution) -> list[str]:
     never = [str(label) for label, share in zip(gamma.labels, gamma.base_rates, strict=True) if share == 0.0]
     if never:
         said.append(f"in no row happens: {', '.join(map(repr, never[:3]))}" + ", …" * (len(never) > 3))
-    if gamma.classes > MOST_CLASSES:
-        said.append(f"sets of classes are not measured: more than {MOST_CLASSES} classes")
+    if _sets(gamma) > SETS:
+        said.append(f"sets of {gamma.classes} classes are not measured: there are too many")
     return said

@@ -10,7 +10,8 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.classes import ClassDistribution
+from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import cores
 from onlinecal.core.progress import Progress
@@ -120,6 +121,11 @@ def evaluate(
             "the other"
         )
     samples, given = None, dict[str, Any]()
+    several = p.classes if isinstance(p, ClassDistribution) else (*getattr(p, "shape", ()), 0, 0)[1]
+    if several > 2:
+        raise InvalidData(
+            f"evaluate: forecasts of {several} classes; expected one column, or oc.evaluate_classes"
+        )
     if isinstance(p, JointDistribution):
         if words or y is not None or weights is not None or clusters is not None:
             raise InvalidParameter(

@@ -83,6 +83,9 @@ def test_no_draws_no_intervals_and_samples_as_gamma():
     weighted = oc.ClassDistribution.from_samples(p, y, weights=np.full(50, 0.5))
     with pytest.raises(InvalidData, match="rows have weights; expected rows without, or draws = 0"):
         evaluate_classes(weighted)
+    for three in ((p, y), (gamma,)):
+        with pytest.raises(InvalidData, match="of 3 classes; expected one column"):
+            oc.evaluate(*three)
     for given, said in (((p,), "y is missing"), ((gamma, y), "beside a ClassDistribution")):
         with pytest.raises(InvalidData, match=said):
             evaluate_classes(*given)
@@ -107,7 +110,7 @@ EDGES = {
     "one class happens": (np.full((40, 3), 1 / 3), [1] * 40, "in no row happens: '0', '2'"),
     "zeros in v and q": ([[1, 0, 0], [0, 1, 0]] * 20, [0, 2] * 20, "log_loss is infinite: probability 0 in 20 rows"),
     "certain and right": ([[1, 0, 0], [0, 1, 0], [0, 0, 1]] * 20, [0, 1, 2] * 20, ""),
-    "a hundred classes": (np.full((200, 100), 0.01), np.arange(200) % 100, "more than 12 classes"),
+    "a hundred classes": (np.full((200, 100), 0.01), np.arange(200) % 100, "sets of 100 classes are not measured"),
     "the last bit": ([[0.3, 0.7], [0.1 + 0.2, 0.7]] * 40, [0, 1, 1, 0, 1, 1, 1, 0, 1, 1] * 8, ""),
 }  # fmt: skip
 

@@ -120,7 +120,7 @@ def _lipschitz(r: Floats, apart: Floats) -> float:
     if not len(up) or not len(down):
         return float(np.abs(r).sum())
     near, gain, many = apart[np.ix_(up, down)], np.concatenate((r[up], r[down])), len(up)
-    i, j = np.nonzero(near < 2.0)
+    i, j = (each.ravel() for each in np.indices(near.shape))
     size = len(i)
     rows = np.tile(np.arange(size), 2)
     matrix = csr_array(
