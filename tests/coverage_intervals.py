@@ -20,7 +20,8 @@ from scipy.special import expit, logit, ndtr
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.logs.clusters import Blocks, Clustered, blocks_in_time
-from onlinecal.logs.evaluation import evaluate, evaluated
+from onlinecal.logs.evaluated import evaluated
+from onlinecal.logs.evaluation import evaluate
 from onlinecal.logs.intervals import mean_interval
 from onlinecal.logs.resampling import Resample
 from onlinecal.measures import MEASURES

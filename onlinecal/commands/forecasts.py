@@ -55,6 +55,10 @@ def measure(
     ),
     labels: str | None = option("the labels of the --classes, a,b,c; default by the names of columns"),
     by: list[str] | None = option("a column of groups, each measured by itself; may be repeated"),
+    groups: list[str] | None = option(
+        "columns of 0 and 1, or of up to 16 texts, with commas: groups that may overlap; all of them at once, and the "
+        "worst; may be repeated"
+    ),
     time: str | None = option("a column of times or dates, in order"),
     weight: str | None = option("a column of weights"),
     cluster: str | None = option(
@@ -129,10 +133,10 @@ def measure(
         _measure_classes(file, AskedClasses(classes, *given), (draws, level, seed), html, as_json)
         return
     asked = Asked(
-        tuple(forecast or ()), outcome[0] if outcome else None, positive, classes is not None, tuple(by or ()), time,
-        weight, cluster, percent, skip_missing, sort, delimiter=delimiter, encoding=encoding,
-        negative=tuple(negative or ()), drop=tuple(drop or ()), above=above, fractional=fractional,
-        resolutions=resolutions, **_questions(key),
+        tuple(forecast or ()), outcome[0] if outcome else None, positive, classes is not None, tuple(by or ()),
+        tuple(groups or ()), time, weight, cluster, percent, skip_missing, sort, delimiter=delimiter,
+        encoding=encoding, negative=tuple(negative or ()), drop=tuple(drop or ()), above=above,
+        fractional=fractional, resolutions=resolutions, **_questions(key),
     )  # fmt: skip
     if key is not None and cluster is not None:
         raise InvalidParameter(f"--id {key} beside --cluster {cluster}; expected one or the other")

@@ -251,6 +251,16 @@ def blocks_in_time(residuals: Floats, clusters: Ints | None = None) -> Blocks:
     )
 
 
+def resampled(
+    gamma: JointDistribution, p: Floats, y: Floats, weights: Floats | None, units: Blocks
+) -> Resample:
+    """The way to draw these samples of Γ again, by their weights and clusters."""
+    each = p, y, np.ones(len(p)) if weights is None else weights
+    if units.labels is None:
+        return Resample(gamma, None if weights is None else each)
+    return Clustered(gamma, each, units.labels, units.wider, units.too_few)
+
+
 def labels_of(clusters: ArrayLike, rows: int) -> Ints:
     """Labels of clusters as numbers from 0, in the order of their first rows: numbers and texts draw the same then."""
     given = np.asarray(clusters)

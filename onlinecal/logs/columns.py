@@ -32,6 +32,7 @@ class Asked:
     # whether the column of outcomes holds labels; each has a column of probabilities with its name
     classes: bool = False
     by: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()  # names of columns, or several with commas between them
     time: str | None = None
     weight: str | None = None
     cluster: str | None = None  # rows with the same text there may depend on each other
@@ -64,6 +65,7 @@ READING = {
 }  # fmt: skip
 MEASURING = {
     "--by": "by",
+    "--groups": "groups",
     "--weight": "weight",
     "--cluster": "cluster",
     "--id": "key",
@@ -127,6 +129,9 @@ def columns_of(
 ) -> tuple[Asked, list[str]]:
     """The same with all columns named, where asked for `one` of forecasts or no `outcomes`; and what was guessed."""
     asked, read_as = with_layout(table, asked, outcomes)
+    # A column may have a comma in its name.
+    groups = [[text] if text in table.columns else text.split(",") for text in asked.groups]
+    asked = replace(asked, groups=tuple(name.strip() for names in groups for name in names))
     if len(table.columns) == 1 and " " in table.columns[0]:
         raise InvalidData(
             f"{table.name}: the header {table.columns[0][:60]!r} has none of , ; tab |; expected one between names, or "
@@ -137,7 +142,9 @@ def columns_of(
             f"{table.name}: the first line holds numbers ({', '.join(table.columns[:4])}); expected a header with the "
             "names of the columns"
         )
-    named = [*asked.forecasts, asked.outcome, *asked.by, asked.time, asked.weight, asked.cluster, asked.key]
+    named = [
+        *asked.forecasts, asked.outcome, *asked.by, *asked.groups, asked.time, asked.weight, asked.cluster, asked.key,
+    ]  # fmt: skip
     wanted = [name for name in named if name is not None]
     if asked.resolved is not None:
         if asked.time is None:

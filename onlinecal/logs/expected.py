@@ -8,6 +8,8 @@ from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import check_lengths, check_same_rows, check_unit, vector
 
+_ROWS = "p", "y", "weights", "clusters"
+
 
 def halves(outcomes: Floats) -> tuple[Ints, Floats, Floats]:
     """The rows, outcomes and weights that stand for expected outcomes q in [0, 1].
@@ -26,7 +28,7 @@ def halves(outcomes: Floats) -> tuple[Ints, Floats, Floats]:
 
 
 def with_halves(given: dict[str, Any]) -> dict[str, Any]:
-    """The same p, y, weights and clusters with a row for either outcome where the outcome is an expected one."""
+    """The same p, y, weights, clusters and more columns, with a row for either outcome of an expected one."""
     if given["weights"] is not None:
         raise InvalidParameter("evaluate: fractional = True with weights; expected one or the other")
     check_same_rows(given)
@@ -37,4 +39,5 @@ def with_halves(given: dict[str, Any]) -> dict[str, Any]:
     check_unit("y", vectors["y"])
     rows, y, weights = halves(vectors["y"])
     clusters = rows if given["clusters"] is None else np.asarray(given["clusters"])[rows]
-    return {"p": vectors["p"][rows], "y": y, "weights": weights, "clusters": clusters}
+    more = {name: np.asarray(values)[rows] for name, values in given.items() if name not in _ROWS}
+    return {"p": vectors["p"][rows], "y": y, "weights": weights, "clusters": clusters} | more

@@ -22,9 +22,11 @@ from onlinecal.logs.cautions import (
     tiny_groups,
     unresolved_caution,
 )
-from onlinecal.logs.clusters import Blocks, Clustered, blocks_in_time
+from onlinecal.logs.clusters import Blocks, Clustered, blocks_in_time, resampled
 from onlinecal.logs.columns import Asked
-from onlinecal.logs.evaluation import DECIDING, evaluated
+from onlinecal.logs.evaluated import evaluated
+from onlinecal.logs.evaluation import DECIDING
+from onlinecal.logs.groups import Samples, groups_of
 from onlinecal.logs.inference import (
     Difference,
     Drift,
@@ -44,6 +46,7 @@ from onlinecal.logs.units import Estimate
 from onlinecal.logs.witnessed import clopper_pearson
 from onlinecal.measures import brier
 from onlinecal.measures.decision import worst_decision_task
+from onlinecal.measures.groups import ALL
 
 #: groups, at most
 GROUPS = 1000
@@ -172,14 +175,20 @@ def measured(log: Log, name: str, settings: Settings) -> Measured:
             # Errors near each other may be alike: blocks of times are clusters then.
             units = blocks_in_time((y - p) * (1.0 if w is None else w), clusters)
         stretches, drift = _some(log, name, _blocks(log), units), drift_test(p, y, w, clusters, settings.seed)
-    each = (p, y, np.ones(len(p)) if w is None else w)
-    resample = Resample(gamma, None if w is None else each)
-    if units.labels is not None:
-        resample = Clustered(gamma, each, units.labels, units.wider, units.too_few)
+    resample = resampled(gamma, p, y, w, units)
     evaluation = evaluated(
         gamma, resample, settings.measures, settings.draws, settings.draws, settings.level, "bootstrap",
         settings.seed,
     )  # fmt: skip
+    if log.members is not None:
+        many = {ALL: log.rows} | {group: log.rows_of(rows) for group, rows in log.members.items()}
+        evaluation = replace(
+            evaluation,
+            groups=groups_of(
+                Samples(p, y, w, log.counts, units), resample, log.members, many, settings.draws,
+                settings.draws, settings.level, settings.seed,
+            ),
+        )  # fmt: skip
     by_chance, share = _by_chance(resample, settings)
 
     def told(p_value: float | None) -> bool:

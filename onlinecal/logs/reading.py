@@ -7,6 +7,7 @@ import numpy as np
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidData
+from onlinecal.core.members import members_of
 from onlinecal.core.rows import Outcomes, Rows, is_word
 from onlinecal.core.words import number_of
 from onlinecal.logs.columns import Asked, columns_of, listed
@@ -27,6 +28,7 @@ class Log:
     times: Floats | None = None  # they do not descend; dates are days since 1970
     time_words: Callable[[int], str] | None = None  # the time of a row as it is written
     groups: dict[str, Ints] | None = None  # numbers of the rows of each group, in order
+    members: dict[str, Ints] | None = None  # the same of groups that may overlap, some without rows
     by: str = ""  # the names of those columns, with commas between several; "" for none
     time: str = ""
     clusters: Ints | None = None  # the cluster of each row, from 0; None where each is its own
@@ -121,6 +123,10 @@ def _rows_of(table: Rows, asked: Asked) -> Log:
             if ends[i] < ends[i + 1]:
                 label = text if len(asked.by) == 1 else f"{name}: {text or '(empty)'}"
                 groups[label] = order[ends[i] : ends[i + 1]]
+    members, missing = members_of(table, asked.groups)
+    for name, none in missing.items():
+        if without := round(float((none if many is None else none * many)[rows].sum())):
+            said += (f"caution: {number_of(without, 'row')} without {name!r}: in none of its groups",)
     clusters, cluster = None, asked.cluster or asked.key or ""
     if not cluster and asked.questions and many is None and not asked.open:
         cluster = _question_column(table, asked, rows, [*number.values()], outcomes) or ""
@@ -155,6 +161,7 @@ def _rows_of(table: Rows, asked: Asked) -> Log:
         times=None if times is None else times[rows],
         time_words=None if times is None else lambda i: table.text(str(asked.time), int(rows[i])),
         groups=dict(sorted(groups.items())) or None,
+        members={name: np.flatnonzero(inside[rows]) for name, inside in members.items()} or None,
         by=", ".join(asked.by),
         time=asked.time or "",
         clusters=clusters,
@@ -238,12 +245,17 @@ def with_halves(log: Log) -> Log:
         weights=weights,
         times=None if log.times is None else log.times[rows],
         time_words=None if words is None else lambda i: words(int(rows[i])),
-        groups=log.groups
-        and {name: np.flatnonzero(np.isin(rows, there)) for name, there in log.groups.items()},
+        groups=_repeated(log.groups, rows),
+        members=_repeated(log.members, rows),
         clusters=rows if log.clusters is None else log.clusters[rows],
         halves=added,
         said=(*log.said, said),
     )
+
+
+def _repeated(groups: dict[str, Ints] | None, rows: Ints) -> dict[str, Ints] | None:
+    """The places in `rows` of the rows of each group."""
+    return groups and {name: np.flatnonzero(np.isin(rows, there)) for name, there in groups.items()}
 
 
 def probabilities(table: Rows, name: str, percent: bool) -> Floats:

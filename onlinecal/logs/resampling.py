@@ -46,8 +46,8 @@ def grouped(gamma: JointDistribution, most: int) -> tuple[JointDistribution, Int
     ), starts
 
 
-def value_of(name: str, function: Function, gamma: JointDistribution) -> float | Bracket:
-    """The value of a measure, which is a number."""
+def value_of(name: str, function: Function, gamma: Any) -> float | Bracket:
+    """The value of a measure, of Γ or of those of groups, which is a number."""
     value = measured(name, function, gamma)
     if any(map(math.isnan, ends(value))):
         raise InvalidParameter(f"{name} is NaN; expected a measure that gives a number")
@@ -56,14 +56,14 @@ def value_of(name: str, function: Function, gamma: JointDistribution) -> float |
 
 def replicates(
     functions: Sequence[tuple[str, Function]],
-    draw: Callable[[np.random.Generator], JointDistribution],
+    draw: Callable[[np.random.Generator], Any],
     times: int,
     generator: np.random.Generator,
     threads: int = 1,
 ) -> Floats:
     """(times, measures, 2): lower and upper ends of the values on draws, some `threads` at once."""
 
-    def of(gamma: JointDistribution) -> list[tuple[float, float]]:
+    def of(gamma: Any) -> list[tuple[float, float]]:
         return [ends(value_of(name, function, gamma)) for name, function in functions]
 
     found = np.empty((times, len(functions), 2))
@@ -176,8 +176,12 @@ class Resample:
         if self.weights is None:
             ones = generator.binomial(self.counts, self.v).astype(np.float64)
             return JointDistribution.from_sorted_levels(self.v, self.gamma.counts, ones)
+        return self._gamma(self.weights, self.outcomes(generator))
+
+    def outcomes(self, generator: np.random.Generator) -> NDArray[np.bool_]:
+        """Outcomes of the samples with weights, each 1 with the probability predicted."""
         numbers = self._uniforms(1, np.arange(len(self.level)), generator)[0]
-        return self._gamma(self.weights, numbers < self.v[self.level])
+        return np.asarray(numbers < self.v[self.level])
 
     def _uniforms(self, rows: int, order: Ints, generator: np.random.Generator) -> Floats:
         """(rows, samples) numbers in [0, 1) of the samples in an order, below which chances have the outcome 1."""

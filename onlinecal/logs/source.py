@@ -110,7 +110,13 @@ def report_of(
 
 def _different(file: File, asked: Asked) -> Rows:
     """The different rows of a file, as long as there is memory for them."""
-    columns = [*asked.forecasts, str(asked.outcome), *asked.by, *(name for name, _ in asked.only)]
+    columns = [
+        *asked.forecasts,
+        str(asked.outcome),
+        *asked.by,
+        *asked.groups,
+        *(name for name, _ in asked.only),
+    ]
     free = free_memory()
     if bytes_needed(file) > free and (needed := DIFFERENT * file.many(columns)) > free:
         raise InvalidData(

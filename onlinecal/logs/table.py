@@ -15,6 +15,7 @@ from onlinecal.measures.base import Bracket, Measure, ends
 if TYPE_CHECKING:
     import pandas as pd
 
+    from onlinecal.logs.groups import Groups
     from onlinecal.logs.resampling import Resample
 
 Value = float | Bracket
@@ -53,6 +54,7 @@ class Evaluation:
     # how many groups of levels draws of calibrated outcomes were measured at, and the mean distance from their means
     grouped: tuple[int, float] | None = None
     resample: "Resample | None" = None  # of samples with weights or clusters
+    groups: "Groups | None" = None  # of groups that were named
 
     def __getitem__(self, name: str) -> Value:
         """The value of a measure by its name in the table."""
@@ -138,9 +140,11 @@ class Evaluation:
         return lines
 
     def __str__(self) -> str:
-        body = aligned(self._lines())
-        notes = [line for note in self.notes for line in textwrap.wrap(note, WIDTH, subsequent_indent="  ")]
-        return "\n".join([repr(self.gamma), *body, *notes])
+        parts = [repr(self.gamma), *aligned(self._lines()), *_wrapped(self.notes)]
+        if self.groups is not None:
+            groups, measures = self.groups.lines(_number)
+            parts += ["", *aligned(groups), "", *aligned(measures), *_wrapped(self.groups.notes)]
+        return "\n".join(parts)
 
     __repr__ = __str__
 
@@ -148,8 +152,18 @@ class Evaluation:
         from onlinecal.report.tables import Table, of_rows
         from onlinecal.report.totals import notebook
 
-        head, *rows = self._lines()
-        return notebook(repr(self.gamma), [Table("", of_rows(head, rows))], self.notes)
+        notes, each = self.notes, [self._lines()]
+        if self.groups is not None:
+            each, notes = [*each, *self.groups.lines(_number)], [*notes, *self.groups.notes]
+        return notebook(repr(self.gamma), [Table("", of_rows(head, rows)) for head, *rows in each], notes)
+
+
+def _wrapped(notes: list[str]) -> list[str]:
+    return [line for note in notes for line in textwrap.wrap(note, WIDTH, subsequent_indent="  ")]
+
+
+def _number(x: float | None) -> str:
+    return "–" if x is None else f"{x:.4g}"
 
 
 def aligned(rows: list[list[str]]) -> list[str]:

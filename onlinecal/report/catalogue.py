@@ -17,7 +17,7 @@ from onlinecal.decisions.responses import RESPONSES
 from onlinecal.decisions.tasks import TASKS
 from onlinecal.forecasters import FORECASTERS
 from onlinecal.growth.rates import KNOWN_RATES, OTHER_RATES, best_known
-from onlinecal.logs.evaluation import OF_LOGS
+from onlinecal.logs.evaluated import OF_LOGS
 from onlinecal.measures import MEASURES, OF_SHORT_GAMES
 from onlinecal.measures.base import Measure
 from onlinecal.naming import as_strategy, foreign, kind_of

@@ -12,6 +12,7 @@ import pandas as pd
 
 from onlinecal.core.words import number_of
 from onlinecal.logs.clusters import TELLING
+from onlinecal.logs.groups import Groups
 from onlinecal.logs.measuring import Measured, Report
 from onlinecal.logs.resampling import FEW
 from onlinecal.logs.units import Estimate
@@ -103,6 +104,16 @@ def _column_data(column: Measured) -> dict[str, Any]:
         "brier": column.brier._asdict(), "log": column.log._asdict(), "auc": column.auc._asdict(),
         "line": {name: one._asdict() for name, one in column.line._asdict().items()},
         **{name: found[name].to_dict("records") for name in ("measures", "groups", "blocks")},
+        "multicalibration": _groups_data(column.evaluation.groups),
+    }  # fmt: skip
+
+
+def _groups_data(groups: Groups | None) -> dict[str, Any] | None:
+    """Groups that may overlap, and the measures of all of them; those of --by are no such."""
+    return None if groups is None else {
+        "groups": [asdict(group) for group in groups.groups],
+        "measures": [one._asdict() for one in groups.measures],
+        "words": groups.words, "level": groups.level,
     }  # fmt: skip
 
 
@@ -265,6 +276,10 @@ def grids(report: Report, column: Measured, full: bool = True) -> list[Table]:
     ]
     parts += estimates(column, full)
     shown = [_shown("Calibration", "measure", measures, cells, notes + parts)]
+    if evaluation.groups is not None:
+        (head, *of_each), (heading, *of_all) = evaluation.groups.lines(number)
+        shown.append(Table("Groups", of_rows(head, of_each)))
+        shown.append(Table("All groups at once", of_rows(heading, of_all), evaluation.groups.notes))
     if groups:
         shown.append(_shown(f"By {report.by}", "", groups, _of_parts(groups)))
     if drift is not None:

@@ -47,7 +47,7 @@ def test_a_single_slow_measure_shows_progress_by_a_clock(monkeypatch, ticks):
     monkeypatch.setattr(progress, "EVERY", 0.1)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     monkeypatch.setattr(
-        "onlinecal.logs.evaluation.Progress", lambda *a, **o: Progress(*a, **o | {"ticks": ticks})
+        "onlinecal.logs.evaluated.Progress", lambda *a, **o: Progress(*a, **o | {"ticks": ticks})
     )
     seen = []
 

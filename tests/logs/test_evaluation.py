@@ -11,7 +11,7 @@ from scipy.stats import binom
 import onlinecal as oc
 from onlinecal.core.errors import UnknownName
 from onlinecal.core.joint import JointDistribution
-from onlinecal.logs import evaluation
+from onlinecal.logs import evaluated
 from onlinecal.logs.evaluation import evaluate
 from onlinecal.logs.resampling import Resample
 from onlinecal.measures import MEASURES, Bracket
@@ -74,7 +74,7 @@ def test_draws_depend_on_the_seed_alone(monkeypatch):
         return float(gamma.residuals.sum())
 
     for threads in (1, 3):
-        monkeypatch.setattr(evaluation, "cores", lambda threads=threads: threads)
+        monkeypatch.setattr(evaluated, "cores", lambda threads=threads: threads)
         tables.add(str(evaluate(p, y, measures=[own, "cdl", "smooth_ece"], reference=40)))
     assert (len(tables), seen) == (1, {caller})
 

@@ -17,7 +17,7 @@ import pytest
 import onlinecal as oc
 from onlinecal import cli
 from onlinecal.checks import conformance
-from onlinecal.logs.evaluation import OF_LOGS
+from onlinecal.logs.evaluated import OF_LOGS
 from onlinecal.measures import MEASURES, OF_SHORT_GAMES
 from onlinecal.schedules import ARRIVALS, DELAYS
 from onlinecal.study.session import Session

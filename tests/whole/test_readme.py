@@ -11,7 +11,7 @@ from PIL import Image
 
 import onlinecal
 from onlinecal.cli import COMMANDS
-from onlinecal.logs.evaluation import OF_LOGS
+from onlinecal.logs.evaluated import OF_LOGS
 from onlinecal.measures import MEASURES, OF_SHORT_GAMES
 from onlinecal.report.catalogue import KINDS, parameters_of, rates, rows
 from tests import recalibrated, truthfulness

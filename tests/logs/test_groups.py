@@ -1,0 +1,207 @@
+"""Groups of a log: each as its rows say, the measures of all, p-values that hold, and the worst in words."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.files import Table
+from onlinecal.logs.columns import Asked
+from onlinecal.logs.evaluation import evaluate
+from onlinecal.logs.groups import SHOWN
+from onlinecal.logs.measuring import Settings, measure_log
+from onlinecal.logs.reading import read_log
+from onlinecal.logs.source import report_of
+from onlinecal.measures.groups import OF_GROUPS
+from tests.command_line import onlinecal
+
+FAST = Settings(draws=20, measures=("brier",))
+
+
+def frame(n, off=0.0, seed=0):
+    """A log that is off in the winter alone, and calibrated in all others."""
+    rng = np.random.default_rng(seed)
+    p, winter = np.round(rng.random(n), 1), rng.integers(0, 2, n)
+    y = (rng.random(n) < np.clip(p + off * winter, 0.0, 1.0)).astype(int)
+    season = np.array(["wet", "dry", ""])[rng.choice(3, n, p=[0.5, 0.4, 0.1])]
+    return pd.DataFrame({"p": p, "y": y, "winter": winter, "weekend": np.arange(n) % 7 > 4, "season": season})
+
+
+def groups(tmp_path, table, settings=FAST, **asked):
+    table.to_csv(tmp_path / "f.csv", index=False)
+    asked = {"forecasts": ("p",), "outcome": "y", "questions": False, **asked}
+    return measure_log(read_log(Table(tmp_path / "f.csv"), Asked(**asked)), settings)
+
+
+def test_each_group_is_what_its_rows_say_and_the_intervals_hold_together(tmp_path):
+    table = frame(600)
+    report = groups(tmp_path, table, groups=("winter,weekend", "season"))
+    found = report.columns[0].evaluation.groups
+    named = {"all": slice(None), "winter": table["winter"] == 1, "weekend": table["weekend"],
+             "season: dry": table["season"] == "dry", "season: wet": table["season"] == "wet"}  # fmt: skip
+    assert [group.name for group in found.groups] == [*named]
+    for group, rows in zip(found.groups, named.values(), strict=True):
+        p, y = table["p"][rows], table["y"][rows]
+        # Five groups: each interval fails in a fifth of the cases, and has as many draws beyond its ends.
+        alone = evaluate(p, y, measures=["ece", "smooth_ce"], bootstrap=100, level=0.99).table()
+        assert (group.rows, group.forecast, group.event) == (len(p), pytest.approx(p.mean()), y.mean())
+        for name, ends in (("ece", group.ece_interval), ("smooth_ce", group.smooth_ce_interval)):
+            assert (getattr(group, name), *ends) == tuple(
+                alone.loc[name, ["value", "interval_lower", "interval_upper"]]
+            )
+    inside = {name: rows.astype(int) for name, rows in named.items() if name != "all"}
+    for (name, options), one in zip(SHOWN, found.measures, strict=True):
+        worst = OF_GROUPS[name].function.worst(table["p"], table["y"], groups=inside, **options)
+        assert (one.value, one.group, one.forecast) == worst
+    lacks = (table["season"] == "").sum()
+    assert f"caution: {lacks} rows without 'season': in none of its groups" in report.said
+    same = oc.evaluate(
+        table["p"], table["y"], groups=inside, measures=["brier"], bootstrap=20, reference=20
+    ).groups
+    assert same == found
+    assert same.table().loc["winter", "ece_upper"] == found.groups[1].ece_interval[1]
+    assert same.worst().loc["multi_ece", "group"] == found.measures[0].group
+
+
+def test_the_worst_group_is_found_where_all_rows_together_are_calibrated():
+    rng = np.random.default_rng(5)
+    p, odd = np.repeat([0.3, 0.5, 0.7], 400), np.arange(1200) % 2
+    y = (rng.random(1200) < p + np.where(odd == 1, 0.15, -0.15)).astype(int)
+    found = evaluate(p, y, groups={"odd": odd, "first": p < 0.4}, measures=["ece"], reference=99)
+    assert found.rows[0].p_value > 0.05
+    assert found.groups.words.startswith("Worst group: 'odd' (600 rows): events 0.6")
+    assert "p = 0.01 for the worst of all groups" in found.groups.words
+    assert found.groups.measures[0].p_value == 0.01
+    text = str(found)
+    assert all(part in text for part in ("multi_ece(per=root)", "worst group", "Worst group: 'odd'"))
+    assert found._repr_html_().count("<table") == 3
+
+
+@pytest.mark.parametrize("kind", ["rows", "weights", "clusters"])
+def test_calibrated_groups_are_seldom_told_from_chance(kind):
+    """P-values of 60 calibrated logs are at most a tenth with probability a tenth each; 17 of 60 with 5e-5."""
+    low = dict.fromkeys(range(len(SHOWN) + 1), 0)
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 9])
+        p = np.round(rng.random(120), 1)
+        of = np.arange(120) // (3 if kind == "clusters" else 1)
+        y = (rng.random(120)[of] < p).astype(int)
+        more = {"weights": rng.random(120)} if kind == "weights" else {}
+        more |= {"clusters": of} if kind == "clusters" else {}
+        odd, few = rng.integers(0, 2, 120), np.arange(120) < 30
+        found = evaluate(
+            p, y, groups={"odd": odd, "few": few}, measures=["brier"], reference=19, seed=seed, **more
+        )
+        for i, one in enumerate(found.groups.measures):
+            low[i] += one.p_value <= 0.1
+        low[len(SHOWN)] += "Worst group" in found.groups.words
+    assert max(low.values()) < 17
+
+
+def test_small_and_empty_groups_are_shown_and_not_called_the_worst(tmp_path):
+    table = frame(300, off=0.3).assign(none=0, tiny=np.arange(300) < 19, just=np.arange(300) < 20)
+    table.loc[:19, "y"] = 1 - np.round(table["p"][:20]).astype(int)
+    report = groups(tmp_path, table, groups=("winter", "none", "tiny"))
+    found = report.columns[0].evaluation.groups
+    assert [(group.name, group.rows, group.ece is None) for group in found.groups[1:]] == [
+        ("winter", int(table["winter"].sum()), False), ("none", 0, True), ("tiny", 19, False),
+    ]  # fmt: skip
+    assert found.words.startswith("Worst group: 'winter'")
+    assert found.words.endswith("Groups with fewer than 20 rows are left out: 'tiny'.")
+    assert found.measures[2].group == "tiny"
+    assert np.isnan(found.table().loc["none", "ece"])
+    alone = groups(tmp_path, table, groups=("tiny", "none")).columns[0].evaluation.groups
+    assert alone.words.startswith("No group has 20 rows, so none is called the worst.")
+    just = groups(tmp_path, table, groups=("just", "tiny")).columns[0].evaluation.groups
+    assert just.words.startswith("Worst group: 'just' (20 rows)")
+
+
+def test_weights_and_files_in_parts_and_expected_outcomes(tmp_path):
+    table = frame(400, off=0.2)
+    table["w"] = np.random.default_rng(1).integers(0, 3, 400)
+    asked = {"groups": ("winter", "season")}
+    none = Settings(draws=0, measures=("brier",))
+    weighed = groups(tmp_path, table, none, weight="w", **asked).columns[0].evaluation.groups
+    often = table.loc[table.index.repeat(table["w"])]
+    repeated = groups(tmp_path, often, none, **asked).columns[0].evaluation.groups
+    for one, other in zip(weighed.groups, repeated.groups, strict=True):
+        assert (one.forecast, one.event, one.ece) == pytest.approx((other.forecast, other.event, other.ece))
+    assert [one.value for one in weighed.measures] == pytest.approx([one.value for one in repeated.measures])
+    told = [
+        report_of(str(tmp_path / "f.csv"), Asked(("p",), "y", questions=False, **asked), FAST, parts)
+        for parts in (False, True)
+    ]
+    whole, counted = (report.columns[0].evaluation.groups for report in told)
+    assert counted.table().equals(whole.table())
+    assert [one.value for one in counted.measures] == pytest.approx([one.value for one in whole.measures])
+    assert all((one.p_value, one.if_calibrated) > (0.0, 0.0) for one in counted.measures)
+    # A tie is half of either outcome, and one row.
+    ties = evaluate([0.5, 0.5, 0.2], [0.5, 1, 0], fractional=True, groups={"a": [1, 1, 0]}, measures=["ece"])
+    assert [(group.rows, group.event) for group in ties.groups.groups] == [(3, 0.5), (2, 0.75)]
+
+
+def test_dependent_rows_are_clusters_in_each_group(tmp_path):
+    table = frame(600)
+    table["c"] = np.arange(600) // 40
+    report = groups(tmp_path, table, groups=("winter",), cluster="c", questions=True)
+    found = report.columns[0].evaluation.groups
+    rows = table[table["winter"] == 1]
+    alone = evaluate(
+        rows["p"], rows["y"], clusters=rows["c"], measures=["smooth_ce"], bootstrap=40, level=0.975
+    )
+    assert found.groups[1].smooth_ce_interval == alone.rows[0].interval
+    table["c"] = np.arange(600) // 100
+    few = groups(tmp_path, table, groups=("winter",), cluster="c").columns[0].evaluation.groups
+    assert [one.p_value for one in few.measures] == [None] * len(SHOWN)
+    assert few.groups[1].ece_interval is None
+    assert any("6 clusters; expected at least 15" in note for note in few.notes)
+    assert "It is not tested against chance." in few.words
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (range(17), "column 'g' has 17 different values; expected at most 16, a group for each"),
+        ([0.5, 2] * 17, "column 'g' of groups holds 0.5; expected 0 and 1, texts or whole numbers"),
+    ],
+)
+def test_columns_that_are_no_groups_are_refused(tmp_path, column, said):
+    table = frame(len(column)).assign(g=column)
+    with pytest.raises(InvalidData, match=said):
+        groups(tmp_path, table, groups=("g",))
+
+
+def test_memberships_that_are_none_are_refused(tmp_path):
+    p, y = [0.2, 0.8], [0, 1]
+    for given, said in (
+        ({"odd": [0, 2]}, r"groups\['odd'\] is \[0, 2\]; expected 2 values of 0 or 1"),
+        ({"odd": [1]}, r"groups\['odd'\] is \[1\]; expected 2 values of 0 or 1"),
+    ):
+        with pytest.raises(InvalidData, match=said):
+            evaluate(p, y, groups=given)
+    with pytest.raises(InvalidParameter, match="without 'all', which has every one"):
+        evaluate(p, y, groups={"all": [1, 1]})
+    with pytest.raises(InvalidParameter, match="groups beside a JointDistribution"):
+        evaluate(oc.JointDistribution.from_samples(p, y), groups={"odd": [1, 0]})
+    table = frame(40).rename(columns={"winter": "all"})
+    with pytest.raises(InvalidData, match="none called 'all'"):
+        groups(tmp_path, table, groups=("all",))
+
+
+def test_the_command_tells_groups_in_words_as_json_and_on_a_page(tmp_path):
+    frame(500, off=0.3).to_csv(tmp_path / "f.csv", index=False)
+    line = "measure f.csv --groups winter,weekend --groups season --by winter --id none --draws 99 -m brier"
+    with_by = onlinecal(f"{line} --json", cwd=tmp_path, rc=2)
+    assert "column 'winter' is asked for twice" in with_by.stderr
+    line = line.replace("--by winter", "-o page.html")
+    (column,) = json.loads(onlinecal(f"{line} --json", cwd=tmp_path).stdout)["forecasts"]
+    found = column["multicalibration"]
+    assert (column["groups"], len(found["groups"]), len(found["measures"])) == ([], 5, len(SHOWN))
+    assert found["words"].startswith("Worst group: 'winter'")
+    page = (tmp_path / "page.html").read_text()
+    assert all(
+        text in page for text in ("All groups at once", "season: wet", "Worst group: &#39;winter&#39;")
+    )
