@@ -233,7 +233,9 @@ def estimates(column: Measured, full: bool) -> list[str]:
 
 
 def _estimate(one: Estimate) -> str:
-    return number(one.value) if one.interval is None else f"{number(one.value)} {_interval(one.interval)}"
+    if one.interval is None:
+        return number(one.value)
+    return f"{number(one.value, _width(one.interval))} {_interval(one.interval)}"
 
 
 #: what is below a heading: a number of each row by its name, or a text made of the row
@@ -356,6 +358,8 @@ def number(x: float | None, width: float = math.inf) -> str:
     """Three digits, or as many as are two of the width of its interval."""
     if x is None or math.isnan(x):
         return "–"
+    if math.isfinite(width) and abs(x) <= ROUNDING * width:
+        return "0"
     if not math.isfinite(x) or x == 0.0 or not ROUNDING < width < 0.01 * abs(x):
         return f"{x:.3g}"
     return f"{x:.{1 - math.floor(math.log10(width))}f}"

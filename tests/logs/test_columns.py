@@ -225,3 +225,4 @@ def test_digits_of_values_follow_the_widths_of_their_intervals():
     ):  # fmt: skip
         assert span(low, high, high - low) == said
     assert (number(0.2, 0.00031), number(0.2, 1e-17), number(0.2)) == ("0.20000", "0.2", "0.2")
+    assert (number(-1.8e-17, 0.7), number(1e-5, 0.7), number(1e-17)) == ("0", "1e-05", "1e-17")
