@@ -359,6 +359,14 @@ def test_rows_that_depend_in_their_order_are_warned_of_or_in_blocks_of_time(seed
     assert "too optimistic" not in said
 
 
+@pytest.mark.parametrize(("clusters", "share"), [(29, 1.0), (40, 0.0)])
+def test_outcomes_of_few_clusters_are_drawn_as_alike_as_can_be(clusters, share):
+    """Of which it cannot be told how far they depend: here in each cluster the outcomes are opposite."""
+    p, y, labels = np.full(2 * clusters, 0.5), np.tile([0.0, 1.0], clusters), np.arange(2 * clusters) // 2
+    gamma = oc.JointDistribution.from_samples(p, y)
+    assert Clustered(gamma, (p, y, np.ones(len(p))), labels).shared == share
+
+
 def test_few_times_and_clusters_of_a_column_beside_times_in_paired_tests():
     """Where times do not tell how long blocks must be there is no p-value; clusters of another column are no blocks."""
     given = 0

@@ -16,6 +16,7 @@ from onlinecal.commands.forecasts import PRINTED
 from onlinecal.core.errors import InvalidData, StoreError
 from onlinecal.logs.reading import Asked
 from onlinecal.monitoring import feed as feed_module
+from onlinecal.monitoring import watching
 from onlinecal.monitoring.alarms import summary
 from onlinecal.monitoring.feed import Feed
 from onlinecal.monitoring.monitor import Monitor
@@ -299,6 +300,20 @@ def test_it_follows_a_file_until_it_is_stopped_alone(tmp_path, wrong, whole):
     monitor = Monitor.load(state)
     watch(monitor, file, Asked(), state=state)
     assert same(monitor, whole)
+
+
+def test_an_alarm_is_kept_at_once(tmp_path, monkeypatch, wrong):
+    """So a watch that is killed after it does not tell it again."""
+    path, state, kept = tmp_path / "x.csv", tmp_path / "state", []
+    path.write_text(wrong[2])
+    monkeypatch.setattr(watching, "SAVED", 1e9)
+    monkeypatch.setattr(watching, "CHUNK", 256)
+    save = Monitor.save
+    monkeypatch.setattr(Monitor, "save", lambda self, to: (kept.append(len(self.alarms)), save(self, to)))
+    monitor = Monitor()
+    watch(monitor, path, Asked(), state=state)
+    # Once after each piece with an alarm, and at the end.
+    assert kept == [*range(1, len(monitor.alarms) + 1), len(monitor.alarms)]
 
 
 def test_a_watch_that_is_killed_loses_and_doubles_nothing(tmp_path, wrong, whole):
