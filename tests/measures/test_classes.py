@@ -252,3 +252,18 @@ def test_many_levels_are_bracketed_only(name):
     if name in PROGRAMS:
         bracket = getattr(classes, f"{name}_bracket")(gamma)
         assert 0 < bracket.lower < bracket.upper <= 1
+
+
+@pytest.mark.parametrize("gap", [1e-12, 1e-9, 1e-6])
+def test_near_levels_and_masses_of_all_sizes_of_two_classes(gap):
+    """The order of levels nearer than a solver's tolerance decides; nothing is lost beside large masses."""
+    rng = np.random.default_rng(0)
+    for _ in range(8):
+        levels = int(rng.integers(2, 9))
+        p = np.unique(rng.choice([0.3, 0.625], levels) + gap * rng.integers(-3, 4, levels))
+        weight = 10.0 ** rng.uniform(-12, 6, len(p))
+        binary = oc.JointDistribution.from_counts(p, weight, weight * rng.random(len(p)))
+        both = as_classes(binary)
+        for name in PROGRAMS:
+            want = getattr(oc.measures, name)(binary)
+            assert getattr(classes, name)(both) == pytest.approx(want, abs=1e-8), name

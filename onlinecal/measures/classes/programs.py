@@ -15,6 +15,8 @@ from onlinecal.decisions.class_tasks import ClassTask
 MOST_LEVELS = 400
 #: by how much an inequality may be missed
 WITHIN = 1e-10
+#: levels nearer than this are told apart by inequalities of their own; gains less than this times the largest are 0
+NEAR, SMALL = 1e-4, 1e-14
 #: the share of a strictly proper score in the worst task, by which ties are broken
 PROPER = 1e-6
 
@@ -55,9 +57,10 @@ def u_calibration(gamma: ClassDistribution) -> float:
 
 @of_classes
 def worst_task(gamma: ClassDistribution) -> ClassTask:
-    """The decision task with the largest swap regret, `cdl` but for 2·10⁻⁶.
+    """The decision task with the largest swap regret, `cdl` but for 2·10⁻⁶ where levels are 10⁻⁴ apart or more.
 
     Actions of the program tie at the levels. A quadratic score with a share of 10⁻⁶ of the payoffs breaks the ties.
+    Nearer levels tie within rounding, and the regret may be less.
     """
     check_levels("worst_task", gamma)
     _, v, payoffs = _payoffs_of(gamma, swap=True)
@@ -126,7 +129,7 @@ def _lipschitz(r: Floats, apart: Floats) -> float:
     matrix = csr_array(
         (np.repeat([1.0, -1.0], size), (rows, np.concatenate((i, j + many)))), shape=(size, len(gain))
     )
-    return -float(_solved(-gain, matrix, near[i, j], (-1.0, 1.0)).fun)
+    return float(gain @ _solved(gain, matrix, near[i, j], (-1.0, 1.0)))
 
 
 def _payoffs_of(gamma: ClassDistribution, swap: bool) -> tuple[float, Floats, Floats]:
@@ -146,19 +149,33 @@ def _payoffs_of(gamma: ClassDistribution, swap: bool) -> tuple[float, Floats, Fl
 def _best_payoffs(v: Floats, gain: Floats) -> tuple[Floats, float]:
     """Payoffs S (A, K) in [0, 1] with the largest ⟨gain, S⟩, of which the i-th is best at v_i, and this sum."""
     at, than = np.nonzero(~np.eye(len(v), len(gain), dtype=bool))
+    rows = v[at]
+    # Of levels that are so near that a solver misses their order, both inequalities together say ⟨v_i − v_j, S_i − S_j⟩
+    # ≥ 0. That is told in numbers of their own size.
+    i, j = (each[(at < than) & (than < len(v))] for each in (at, than))
+    apart = v[j] - v[i]
+    apart -= apart.mean(axis=1, keepdims=True)
+    size = np.abs(apart).max(axis=1)
+    near = (size > 0.0) & (size < NEAR)
+    at, than = np.concatenate((at, j[near])), np.concatenate((than, i[near]))
+    rows = np.concatenate((rows, apart[near] / size[near, None]))
     k, many = gain.shape[1], len(at)
-    values, columns = np.tile(v[at], (2, 1)), np.concatenate((than, at))[:, None] * k + np.arange(k)
+    values, columns = np.tile(rows, (2, 1)), np.concatenate((than, at))[:, None] * k + np.arange(k)
     values[many:] *= -1.0
-    rows = np.repeat(np.tile(np.arange(many), 2), k)
-    matrix = csr_array((values.ravel(), (rows, columns.ravel())), shape=(many, gain.size))
-    found = _solved(-gain.ravel(), matrix, np.zeros(many), (0.0, 1.0))
-    return found.x.reshape(gain.shape), -float(found.fun)
+    places = np.repeat(np.tile(np.arange(many), 2), k)
+    matrix = csr_array((values.ravel(), (places, columns.ravel())), shape=(many, gain.size))
+    found = _solved(gain.ravel(), matrix, np.zeros(many), (0.0, 1.0))
+    return found.reshape(gain.shape), float((gain * found.reshape(gain.shape)).sum())
 
 
-def _solved(costs: Floats, matrix: Any, most: Floats, ends: tuple[float, float]) -> Any:
-    """The solution of a linear program, which always has one."""
+def _solved(gain: Floats, matrix: Any, most: Floats, ends: tuple[float, float]) -> Floats:
+    """The x between these ends with `matrix` x ≤ `most` and the largest ⟨gain, x⟩; there always is one."""
+    # What is so much less than the rest is lost in sums, and solvers stop at it.
+    costs = -gain / np.abs(gain).max()
+    costs[np.abs(costs) < SMALL] = 0.0
     strict = {"primal_feasibility_tolerance": WITHIN, "dual_feasibility_tolerance": WITHIN}
-    found = linprog(costs, A_ub=matrix, b_ub=most, bounds=ends, method="highs-ipm", options=strict)
-    if found.status != 0:
-        raise ArithmeticError(f"the linear program of {len(costs)} variables was not solved: {found.message}")
-    return found
+    for method, options in (("highs-ipm", strict), ("highs-ds", strict), ("highs-ds", {})):
+        found = linprog(costs, A_ub=matrix, b_ub=most, bounds=ends, method=method, options=options)
+        if found.status == 0:
+            return np.clip(found.x, *ends)
+    raise ArithmeticError(f"the linear program of {len(gain)} variables was not solved: {found.message}")
