@@ -206,7 +206,8 @@ def plot(
     results: Path = RESULTS,
     output: Path | None = option(".png, .svg or .pdf; default beside the results", "--output", "-o"),
     kind: str = option(
-        "curves, slopes, runs, exponents, pareto, sweep, tasks, people, delays, reliability, regret, or witness",
+        "curves, slopes, runs, exponents, pareto, sweep, tasks, people, groups, delays, reliability, regret, or "
+        "witness",
         default="curves",
     ),
     measure: list[str] | None = option("which columns; may be repeated", "--measure", "-m"),
@@ -216,6 +217,7 @@ def plot(
     bars: str | None = option("of sweep: deviation (default), quartiles, or interval"),
     run: int | None = option("which run of a picture of levels; default all", min=0),
     round: int | None = option("which checkpoint of it; default the last"),
+    group: str | None = option("of which group or stream it is; default all rounds"),
     bins: int | None = option("of reliability, in place of levels", min=1),
     linear: bool = flag("linear axes of runs", "--linear"),
     dark: bool = flag("for a dark page", "--dark"),
@@ -257,7 +259,7 @@ def plot(
     inches(width)  # before anything is read
     figure, left = draw(
         study_of(results).only(forecaster, nature, schedules=kind == "delays"), kind, measure=measure or (),
-        against=against, bars=bars, run=run, round=round, bins=bins, linear=linear or None,
+        against=against, bars=bars, run=run, round=round, group=group, bins=bins, linear=linear or None,
         look={"dark": dark, "width": width, "columns": columns, "caption": caption is None and not no_caption},
     )  # fmt: skip
     own = "" if kind == "curves" else f"-{kind}"

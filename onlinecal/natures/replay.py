@@ -2,20 +2,18 @@
 
 import hashlib
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from onlinecal.core.arrays import Floats
-from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.files import Table, located, times
-from onlinecal.core.rows import Rows
+from onlinecal.core.members import members_of
 from onlinecal.core.specification import allow, listed, number, optional
 from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
-from onlinecal.engine.start import ALL, MOST_GROUPS
 from onlinecal.engine.steps import Run, note, shared
 from onlinecal.natures.base import Nature
 
@@ -85,7 +83,13 @@ class Replay(Nature):
             None if self.base is None else _forecasts(table, self.base),
             None if self.time is None else times(table, self.time),
         )
-        members = members_of(table, self.groups)
+        found = members_of(table, self.groups)
+        members = {name: inside.astype(np.float64) for name, inside in found.groups.items()}
+        if missing := sum(int(lacks.sum()) for lacks in found.missing.values()):
+            warnings.warn(
+                f"{missing} missing values of groups: these rows are in no group of their column",
+                stacklevel=2,
+            )
         if "base" in members:
             raise InvalidParameter(
                 "groups: a group 'base', which is the context of forecasts; expected another name"
@@ -93,6 +97,7 @@ class Replay(Nature):
         object.__setattr__(self, "members", members)
         digest = hashlib.sha256()
         for name, inside in members.items():
+            inside.flags.writeable = False
             digest.update(name.encode() + inside.tobytes())
         for name, column in zip(("outcomes", "forecasts", "times"), columns, strict=True):
             if column is not None:
@@ -134,39 +139,6 @@ def reveal_row(run: Run, number: int) -> int:
     for k in range(len(noted)):
         noted[k] = given[(1 + k) * rows + number - 1]
     return 0
-
-
-#: words of members and of others, in lower case
-MEMBER, OTHER = {"1", "1.0", "true"}, {"0", "0.0", "false"}
-
-
-def members_of(table: Rows, columns: Iterable[str]) -> dict[str, Floats]:
-    """Group → 1 for its rows and 0 for others, of columns as `Replay` says."""
-    members, missing = dict[str, Floats](), 0
-    for column in columns:
-        place, words = table.groups(column)
-        known = [word for word in words if word]
-        missing += int((np.array(words)[place] == "").sum())
-        if {word.lower() for word in known} <= MEMBER | OTHER:
-            found = {column: [word.lower() in MEMBER for word in words]}
-        else:
-            if len(known) > MOST_GROUPS:
-                raise InvalidData(
-                    f"column {column!r} has {len(known)} values; expected at most {MOST_GROUPS} groups"
-                )
-            found = {f"{column}: {word}": [word == other for other in words] for word in known}
-        for name, inside in found.items():
-            if name in members or name == ALL:
-                raise InvalidData(
-                    f"two groups are called {name!r}; expected each column once, and none called {ALL!r}"
-                )
-            members[name] = np.array(inside, np.float64)[place]
-            members[name].flags.writeable = False
-    if missing:
-        warnings.warn(
-            f"{missing} missing values of groups: these rows are in no group of their column", stacklevel=2
-        )
-    return members
 
 
 def _outcomes(table: Table, column: str, above: float | None) -> Floats:

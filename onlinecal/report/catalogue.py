@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import tomllib
+from dataclasses import MISSING, fields, is_dataclass
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ from onlinecal.growth.rates import KNOWN_RATES, OTHER_RATES, best_known
 from onlinecal.logs.evaluated import OF_LOGS
 from onlinecal.measures import MEASURES, OF_SHORT_GAMES
 from onlinecal.measures.base import Measure
+from onlinecal.measures.groups import OF_GROUPS
 from onlinecal.naming import as_strategy, foreign, kind_of
 from onlinecal.natures import NATURES
 from onlinecal.schedules import ARRIVALS, DELAYS
@@ -29,7 +31,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "forecasters": FORECASTERS,
     "natures": NATURES,
     "worlds": WORLDS,
-    "measures": MEASURES | OF_SHORT_GAMES | OF_LOGS,
+    "measures": MEASURES | OF_SHORT_GAMES | OF_GROUPS | OF_LOGS,
     "tasks": TASKS,
     "responses": RESPONSES,
     "arrivals": ARRIVALS,
@@ -174,6 +176,9 @@ def parameters_of(thing: Any) -> list[dict[str, Any]]:
         given = list(parameters(thing).items())
     else:
         given = [(p.name, p.default) for p in inspect.signature(thing).parameters.values()]
+        if is_dataclass(thing):  # what is made anew for each has no value in the signature
+            made = {f.name: f.default_factory() for f in fields(thing) if f.default_factory is not MISSING}
+            given = [(name, made.get(name, default)) for name, default in given]
     empty = inspect.Parameter.empty
     return [
         {"name": name, "default": None if default is empty else default, "required": default is empty}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -15,12 +16,13 @@ from matplotlib.ticker import FuncFormatter
 from matplotlib.transforms import offset_copy
 
 from onlinecal.core.arrays import Floats
+from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import choice, number
 from onlinecal.growth import slope
 from onlinecal.growth.rates import best_known
 from onlinecal.report.facets import Look, facets, name_of, need_curves, stacked, wrapped
-from onlinecal.report.frames import by_pair, curves_table, facts, panel_of, places
+from onlinecal.report.frames import EMPTY, Part, by_pair, curve_parts, facts, panel_of, places
 from onlinecal.report.style import GREY, ink, least_power, log_ticks, look, tick, typeset
 from onlinecal.study.curves import Curve
 
@@ -29,6 +31,9 @@ MARKED, MANY = 12, 12
 #: lines of proven bounds and of proven rates
 BOUND: Any = {"linewidth": 1.0, "linestyle": (0, (5, 2))}
 RATE: Any = {"linewidth": 1.0, "linestyle": (0, (1, 1.5))}
+#: the error of each group, beside that of the worst
+GROUP: Any = {"linewidth": 0.6, "alpha": 0.7}
+WORST = "multi_ece"
 #: what a nature forces: below the curves and wider than they are, so that it hides none
 FORCED: Any = {"color": GREY, "alpha": 0.35, "linewidth": 6.0, "solid_capstyle": "butt"}
 CURVES = (
@@ -38,7 +43,9 @@ CURVES = (
 )
 
 
-def plot_curves(curves: Sequence[Curve], *, power: float = 0.0, **look: Unpack[Look]) -> Figure:
+def plot_curves(
+    curves: Sequence[Curve], *, groups: Sequence[Curve] = (), power: float = 0.0, **look: Unpack[Look]
+) -> Figure:
     """Totals against T on logarithmic axes: natures down, measures across, a colour, marker and dashes a forecaster.
 
     Where a mean is negative the vertical axis is linear around 0. Means without a place are words in the legend.
@@ -47,13 +54,16 @@ def plot_curves(curves: Sequence[Curve], *, power: float = 0.0, **look: Unpack[L
     ----------
     curves : sequence of Curve
         At least one.
+    groups : sequence of Curve, optional
+        Of an error of each group, such as ``ece @ odd``: thin lines in the panels of `multi_ece`.
     power : float, default 0
         Everything is divided by T^power, from −4 to 4: 2/3 shows whether an ECE grows faster than the best known upper
         rate.
     **look
         See `Look`.
     """
-    table = curves_table(need_curves("curves", curves))
+    parts = curve_parts(need_curves("curves", curves))
+    table = stacked([*parts, *_of_groups(curves, groups, len(parts))])
     power = number("curves", "power", power, -4.0, 4.0)
     if power:
         ends = ["total", "lower", "upper"]
@@ -62,6 +72,16 @@ def plot_curves(curves: Sequence[Curve], *, power: float = 0.0, **look: Unpack[L
         table, CURVES, row="nature", column="measure", facts=facts(curves),
         labels=("T", "total T·μ" + f" / $T^{{{power:.3g}}}$" * bool(power)), **look,
     )  # fmt: skip
+
+
+def _of_groups(curves: Sequence[Curve], groups: Sequence[Curve], parts: int) -> Iterator[Part]:
+    """The means of groups, in the panels of the worst one."""
+    panels, styles = {curve.nature for curve in curves if curve.measure == WORST}, places([*curves, *groups])
+    for i, curve in enumerate(curve for curve in groups if curve.nature in panels):
+        yield EMPTY | panel_of(replace(curve, column=Column("measure", WORST))) | {
+            "mark": "group", "part": parts + i, "forecaster": curve.forecaster, "place": styles[curve.forecaster],
+            "negative": False, "T": curve.rounds, "total": np.where(curve.mean > 0, curve.mean, np.nan),
+        }  # fmt: skip
 
 
 def of_curves(table: pd.DataFrame, words: str, *, rate: str = "proven rate", **options: Any) -> Figure:
@@ -78,6 +98,7 @@ def of_curves(table: pd.DataFrame, words: str, *, rate: str = "proven rate", **o
             ("bound", True): ("proven lower bound", FORCED),
             ("rate", False): (rate, {"color": ink()} | RATE),
             ("rate", True): (f"{rate}, forced" if ("rate", False) in there else rate, {"color": GREY} | RATE),
+            ("group", False): ("each group", {"color": ink()} | GROUP),
             ("known", True): ("best known rates", {"color": GREY, "alpha": 0.4, "linewidth": 0.8}),
         }
         return [Line2D([], [], label=label, **how) for kind, (label, how) in kinds.items() if kind in there]
@@ -134,6 +155,8 @@ def draw_curves(axis: Any, part: pd.DataFrame, colours: Sequence[str] | None, na
                 **marker,
             )
             entries += drawn * alone
+        elif kind == "group":
+            axis.plot(x, y, color=own["color"], zorder=1.8, **GROUP)
         elif kind in ("up", "down"):
             up = kind == "up"
             height, arrows = (0.97 - 0.045 * arrows if up else 0.03 + 0.045 * arrows), arrows + 1

@@ -13,7 +13,6 @@ import pandas as pd
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
 from onlinecal.core.words import number_of
-from onlinecal.measures import MEASURES
 from onlinecal.report.answer import CERTAIN, answer
 from onlinecal.report.document import Document, Part, Section
 from onlinecal.report.page_pictures import MOST, Gallery, gallery
@@ -23,6 +22,7 @@ from onlinecal.report.totals import AGAINST_RATES, by_nature, legend_of, main_co
 from onlinecal.study.compare import Contest, ranking, remarks, simultaneous
 from onlinecal.study.curves import Study, runs_of
 from onlinecal.study.entries import Planned
+from onlinecal.study.panel import KNOWN
 
 QUESTION = (
     "Each forecaster predicts the probability of a yes/no event, round by round, against natures, which decide the "
@@ -121,8 +121,8 @@ def _measures(study: Study, shown: Sequence[str]) -> list[tuple[str, str]]:
     """The meaning of each measure of the catalogue, and of the swap regret of tasks."""
     found: dict[str, str] = {}
     for column in (study.columns[name] for name in shown):
-        if column.kind == "measure" and column.measure in MEASURES:
-            record = MEASURES[column.measure]
+        if column.kind == "measure" and column.measure in KNOWN:
+            record = KNOWN[column.measure]
             first = (record.function.__doc__ or "").strip().splitlines()[0]
             found.setdefault(column.measure, f"{first} Source: {record.source}.")
         elif column.of_task:

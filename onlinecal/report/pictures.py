@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
+from onlinecal.core.columns import ROUNDS, Column
 from onlinecal.core.errors import InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.words import counted
@@ -34,9 +35,10 @@ KINDS: Mapping[str, Kind] = {
     "sweep": Kind(("measure", "against", "bars"), 8),
     "delays": Kind(("measure",), 2),
     "people": Kind(),
-    "reliability": Kind(("run", "round", "bins"), of="gammas"),
-    "regret": Kind(("run", "round", "measure"), of="gammas"),
-    "witness": Kind(("run", "round"), of="gammas"),
+    "groups": Kind(("measure",)),
+    "reliability": Kind(("run", "round", "group", "bins"), of="gammas"),
+    "regret": Kind(("run", "round", "group", "measure"), of="gammas"),
+    "witness": Kind(("run", "round", "group"), of="gammas"),
     "tasks": Kind(),
     "runs": Kind(("measure", "linear"), 4, "curves"),
     "slopes": Kind(("measure",), 4, "curves"),
@@ -66,14 +68,17 @@ def draw(
     if found.of == "gammas":
         if len(measure) > 1:
             raise InvalidParameter(f"--kind {kind} of {' and '.join(measure)}; expected one --measure")
-        run = options.pop("run", None)
-        gammas = study_gammas(study, options.pop("round", None), run)
+        run, group = options.pop("run", None), options.pop("group", "")
+        gammas = study_gammas(study, options.pop("round", None), run, group)
+        style["title"] += f" · {group}" * bool(group)
         style["title"] += f" · {counted(runs_of(study.cells))} together" if run is None else f" · run {run}"
         if kind == "reliability":
             options["band"] = None  # in a game predictions depend on outcomes
         return plot(gammas, **options, **({"measure": measure[0]} if measure else {}), **style), ""
     if not found.takes:
         return plot(study, **style), ""
+    if kind == "groups":
+        return plot(study, measure or None, **style), ""
     if kind == "sweep" and "against" not in options:
         raise InvalidParameter("--kind sweep against nothing; expected --against with a parameter, or T")
     if kind == "pareto" and len(measure) not in (0, 2):
@@ -81,7 +86,8 @@ def draw(
     if kind == "pareto":
         measure = [study.column(name).name for name in measure]
     shown = [column.name for column in columns_of(study, measure or None, found.most)]
-    others = [name for name in study.measures if name not in shown]
+    others = [name for name, c in study.columns.items() if name not in shown and not c.stream]
+    others += [f"of a part such as {name!r}" for name, c in study.columns.items() if c.stream][:1]
     left = (
         f"not drawn, --measure adds them: {', '.join(others)}"
         if others and found.most and not measure
@@ -97,19 +103,35 @@ def draw(
         )
     if options.pop("linear", False):
         options["scale"] = "linear"
+    if kind == "curves":
+        labels = {name for cell in study.cells for name in cell.groups}
+        options["groups"] = (
+            study.curves(
+                [name for name, c in study.columns.items() if c.measure == "ece" and c.stream in labels]
+            )
+            if labels
+            else []
+        )
     return plot(curves, **options, **style), left
 
 
 def study_gammas(
-    study: Study, round: int | None = None, run: int | None = None
+    study: Study, round: int | None = None, run: int | None = None, group: str = ""
 ) -> dict[tuple[str, str], JointDistribution | None]:
-    """(forecaster, nature with T) → Γ in the longest game, of a run or of all; None where it is not kept."""
+    """(forecaster, nature with T) → Γ in the longest game, of a run or of all; None where it is not kept.
+
+    Of the rounds of a `group` or a stream it is of the natures that have it.
+    """
     cells = sorted(study.cells, key=lambda cell: cell.horizon)
+    if group:
+        known = list(dict.fromkeys(name for cell in cells for name in cell.streams))
+        group = meant("group", group, known)
+        cells = [cell for cell in cells if group in cell.streams]
     longest = {(c.forecaster, c.nature): c for c in cells if round is None or round in c.rounds.tolist()}
     if not longest:
-        known = sorted({t for cell in study.cells for t in cell.rounds.tolist()})
+        times = sorted({t for cell in study.cells for t in cell.rounds.tolist()})
         raise InvalidParameter(
-            f"round = {round}; expected one of the checkpoints {', '.join(map(str, known[:20]))}"
+            f"round = {round}; expected one of the checkpoints {', '.join(map(str, times[:20]))}"
         )
     if len(longest) > MOST:
         raise InvalidParameter(
@@ -126,10 +148,21 @@ def study_gammas(
         (runs,) = runs_of([cell])
         if run is not None and not 0 <= run < runs:
             raise InvalidParameter(f"run = {run} of {who} against {whom}; expected 0 to {runs - 1}")
-        there = [cell.gamma(at, r) for r in (range(runs) if run is None else [run])]
+        part = cell.streams.index(group) if group else None
+        chosen = [*range(runs)] if run is None else [run]
+        if group in cell.groups:
+            rounds = cell.totals[Column("measure", ROUNDS, stream=group).name][at]
+            chosen = [r for r in chosen if rounds[r] > 0]
+        there = [cell.gamma(at, r, part) for r in chosen]
         parts = [gamma for gamma in there if gamma is not None]
         key = who, f"{whom}, T = {int(cell.rounds[at]):,}"
-        if len(parts) < len(there):
+        if not there:
+            found[key] = None
+            refused = refused or (
+                f"group {group!r} has no round in games of {who} against {whom} until T = {cell.rounds[at]:,}; "
+                "expected another group"
+            )
+        elif len(parts) < len(there):
             found[key] = None
             refused = refused or (
                 f"Γ of {who} against {whom} at T = {cell.rounds[at]:,} is not kept in {len(there) - len(parts)} of "

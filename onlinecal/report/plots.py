@@ -12,8 +12,8 @@ a `JointDistribution` or an `Evaluation`. Several are a mapping of labels to the
 beside a common y. `trajectory` draws samples in their order. `classes` and `triangle` draw forecasts of K classes:
 p (n, K) and y, or a `ClassDistribution`.
 
-`tasks`, `exponents`, `pareto`, `sweep`, `delays` and `people` draw a `Study`. `curves`, `runs` and `slopes` draw its
-curves, `world` the rounds of a world.
+`tasks`, `exponents`, `pareto`, `sweep`, `delays`, `people` and `groups` draw a `Study`. `curves`, `runs` and `slopes`
+draw its curves, `world` the rounds of a world.
 
 Samples may have `weights`, and labels of outcomes with `positive`, `negative` and `drop`, as in
 `JointDistribution.from_samples`. `from_predictions` has the arguments of scikit-learn's `CalibrationDisplay`.
@@ -42,6 +42,8 @@ from onlinecal.report.decision_plot import decision_table, murphy_table
 from onlinecal.report.decision_plot import plot_decision as decision
 from onlinecal.report.decision_plot import plot_murphy as murphy
 from onlinecal.report.frames import curves_table
+from onlinecal.report.groups_plot import groups_table
+from onlinecal.report.groups_plot import plot_groups as groups
 from onlinecal.report.late_plot import delays_table
 from onlinecal.report.late_plot import plot_delays as delays
 from onlinecal.report.people import people_table
@@ -65,7 +67,7 @@ from onlinecal.report.world_plot import world_table
 
 __all__ = [
     "classes", "classes_table", "curves", "curves_table", "decision", "decision_table", "delays",
-    "delays_table", "exponents", "exponents_table", "from_predictions", "murphy", "murphy_table", "pareto",
+    "delays_table", "exponents", "exponents_table", "from_predictions", "groups", "groups_table", "murphy", "murphy_table", "pareto",
     "pareto_table", "people", "people_table", "regret", "regret_table", "reliability", "reliability_table",
     "runs", "runs_table", "save", "slopes", "slopes_table", "sweep", "sweep_table", "tasks", "tasks_table",
     "trajectory", "trajectory_table", "triangle", "triangle_table", "witness", "witness_table", "world",

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from onlinecal.core.columns import ROUNDS, Column
 from onlinecal.core.progress import Progress
 from onlinecal.core.words import counted, number_of
 from onlinecal.growth import Growth
@@ -80,11 +81,15 @@ def totals_data(rows: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def main_columns(study: Study, *, streams: bool = False) -> list[str]:
-    """The columns of short tables: all but certificates, of tasks the swap regret; of all questions, or of streams."""
+    """The columns of short tables: all but certificates and numbers of rounds, of tasks the swap regret.
+
+    They are of all questions, or of streams and groups, too.
+    """
     return [
         name
         for name, column in study.columns.items()
         if (streams or not column.stream)
+        and not (column.stream and column.measure == ROUNDS)
         and (column.measure == "swap_regret" if column.of_task else column.kind != "certificate")
     ]
 
@@ -144,24 +149,48 @@ def longest(rows: pd.DataFrame) -> tuple[int, str]:
 
 
 def by_nature(study: Study, rows: pd.DataFrame, measures: Sequence[str], **shown: bool) -> list[Table]:
-    """A table for each nature: forecasters down, measures across; the questions of a stream have their own.
+    """A table for each nature: forecasters down, measures across; those of a stream or a group have their own.
 
-    Open questions are counted over all streams. `shown` says what cells have (see `cells`).
+    Groups without rounds have none, and are named below the first. Open questions are counted over all streams.
+    `shown` says what cells have (see `cells`).
     """
     streams = dict.fromkeys(["", *(study.columns[measure].stream for measure in measures)])
     found = []
     for nature, mine in rows.groupby("nature", sort=False):
         horizon, open = longest(mine)
         mine = mine.assign(text=cells(mine, horizon, **shown))
-        for stream in streams:
+        sizes = group_sizes(study, str(nature))
+        empty = [name for name, size in sizes.items() if size == 0.0]
+        notes = _of_empty(empty)
+        for stream in (stream for stream in streams if stream not in empty):
             own = [m for m in measures if study.columns[m].stream == stream and m in set(mine["measure"])]
             if not own:
                 continue
             some = mine[mine["measure"].isin(own)]
-            of = f", the questions of {stream}, T = {horizon:,}" if stream else f", T = {horizon:,}{open}"
+            of = f", the questions of {stream}" if stream else ""
+            if stream in sizes:
+                of = f", the group {stream} of {sizes[stream]:,.0f} rounds"
+            of += f", T = {horizon:,}" + open * (not stream)
             cross = partial(crossed, some, "forecaster", "measure", study.forecasters, own)
-            found.append(Table(f"{nature}{of}", cross("text"), values=cross("total")))
+            found.append(Table(f"{nature}{of}", cross("text"), notes, values=cross("total")))
+            notes = []
     return found
+
+
+def _of_empty(groups: Sequence[str]) -> list[str]:
+    return [f"empty groups, without a round: {', '.join(groups)}"] * bool(groups)
+
+
+def group_sizes(study: Study, nature: str) -> dict[str, float]:
+    """Group → its mean number of rounds at the largest T."""
+    cells = [cell for cell in study.cells if cell.nature == nature and cell.groups]
+    longest = [cell for cell in cells if cell.horizon == max(each.horizon for each in cells)]
+    sizes: dict[str, list[float]] = {}
+    for cell in longest:
+        for name in cell.groups:
+            rounds = cell.totals[Column("measure", ROUNDS, stream=name).name][-1]
+            sizes.setdefault(name, []).append(float(rounds.mean()))
+    return {name: float(np.mean(each)) for name, each in sizes.items()}
 
 
 def print_totals(study: Study, title: str, measures: Sequence[str] | None = None) -> None:
@@ -227,13 +256,19 @@ def exponents_markdown(study: Study) -> str:
     beyond = every["against_rates"].eq("above proven") & every["exponent"].notna()
     growths = ["–" if growth is None else line(growth) for growth in every["exponent"]]
     every["text"] = [text + " †" * dagger for text, dagger in zip(growths, beyond, strict=True)]
+    sizes = [group_sizes(study, nature) for nature in study.natures]
+    groups = list(dict.fromkeys(name for each in sizes for name in each))
+    empty = [name for name in groups if not any(each.get(name) for each in sizes)]
     for measure, column in study.columns.items():
+        if column.stream in empty:
+            continue
         rows, rates = every[every["measure"] == measure], known_rates(column)
         frame = crossed(rows, "forecaster", "nature", study.forecasters, study.natures, "text")
         frame.insert(frame.shape[1], "proven", [_proofs(study, measure, who) for who in frame.index], True)
         title, _, table = Table(measure, frame).markdown().partition("\n\n")
         parts.append(title + (f" (best known: {rates})" if rates else "") + "\n\n" + table)
-    parts.append("\n".join(f"- {part}." for part in legend(every["exponent"])))
+    notes = legend(every["exponent"]) + _of_empty(empty)
+    parts.append("\n".join(f"- {part}." for part in notes))
     if beyond.any():
         parts.append("† G" + AGAINST_RATES["above proven"].removeprefix("g") + ".")
     return "\n\n".join(parts)
@@ -252,7 +287,8 @@ def _proofs(study: Study, measure: str, forecaster: str) -> str:
 def totals_markdown(study: Study) -> str:
     """A table for each nature: forecasters down, measures across; mean totals at its largest T."""
     rows = totals(study)
-    parts = [table.markdown() for table in by_nature(study, rows, study.measures, growth=False)]
+    parts = ["\n\n".join([table.markdown(), *(f"{note}." for note in table.notes)])
+             for table in by_nature(study, rows, study.measures, growth=False)]  # fmt: skip
     said = of_totals(rows)
     return "\n\n".join([*parts, f"{said[0].upper()}{said[1:]}."])
 

@@ -214,13 +214,17 @@ class Study:
         *,
         round: int | None = None,
         run: int = 0,
+        group: str = "",
         stream: str = "",
     ) -> JointDistribution | None:
         """Γ of a run, as it was measured; None where it is not kept (see `Played.gamma`).
 
         Labels or registered names of players, and the horizon, may be left out where there is only one. `round` is one
-        of the checkpoints, by default the last; `stream` the label of a stream, "" for all rounds.
+        of the checkpoints, by default the last; `group` or `stream` a label of one, "" for all rounds.
         """
+        if group and stream:
+            raise InvalidParameter(f"group = {group!r} beside stream = {stream!r}; expected one of them")
+        stream = group or stream
         who = self._only("forecaster", forecaster, self.forecasters)
         whom = self._only("nature", nature, self.natures)
         cells = {cell.horizon: cell for cell in self._pairs.get((who, whom), [])}

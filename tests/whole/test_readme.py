@@ -13,6 +13,7 @@ import onlinecal
 from onlinecal.cli import COMMANDS
 from onlinecal.logs.evaluated import OF_LOGS
 from onlinecal.measures import MEASURES, OF_SHORT_GAMES
+from onlinecal.measures.groups import OF_GROUPS
 from onlinecal.report.catalogue import KINDS, parameters_of, rates, rows
 from tests import recalibrated, truthfulness
 from tests.gallery import digests
@@ -101,7 +102,7 @@ def test_the_checklist_names_tests_and_scenarios_that_are_there():
 
 def test_every_record_is_complete_and_every_source_is_listed():
     cited = set()
-    for measure in (MEASURES | OF_LOGS).values():
+    for measure in (MEASURES | OF_GROUPS | OF_LOGS).values():
         cited |= {re.fullmatch(r"(\w+)( .*)?", part).group(1) for part in measure.source.split("; ")}
         assert measure.symbol
         assert measure.complexity

@@ -1,0 +1,135 @@
+"""Groups in tables and pictures: their errors by size, thin lines beside the worst, and groups that nobody is in."""
+
+import numpy as np
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.columns import Column
+from onlinecal.core.errors import InvalidParameter, OnlinecalError
+from onlinecal.report.groups_plot import draw_groups, groups_table
+from onlinecal.report.pictures import draw, study_gammas
+from onlinecal.report.totals import by_nature, exponents_markdown, main_columns, totals, totals_markdown
+from tests.command_line import onlinecal
+from tests.report import made
+
+GROUPS = {"odd": 0.5, "rare": 0.02, "none": 0.0}
+WHO = ["group hedging", "forecast hedging"]
+
+
+@pytest.fixture(scope="module")
+def study():
+    nature = {"name": "group_contrarian", "label": "contrarian", "groups": GROUPS,
+              "thresholds": {"odd": 0.8, "all": 0.4}}  # fmt: skip
+    return oc.play(
+        [oc.forecasters.GroupHedging(), oc.forecasters.ForecastHedging()], nature,
+        horizon=[50, 100, 400], runs=3, measures=["ece", "multi_ece", "cdl"], tasks=["umbrella"],
+    )  # fmt: skip
+
+
+def test_the_error_per_round_of_each_group_by_its_size(study):
+    table = groups_table(study, ["ece", "cdl"]).set_index(["measure", "forecaster", "group"])
+    for measure in ("ece", "cdl"):
+        for who in WHO:
+            for group in ("odd", "rare"):
+                sizes, errors = [], []
+                for run in range(3):
+                    gamma = study.gamma(who, horizon=400, run=run, group=group)
+                    if gamma is not None:
+                        sizes.append(gamma.weight)
+                        errors.append(getattr(oc.measures, measure)(gamma))
+                row = table.loc[measure, who, group]
+                assert (row["rounds"], row["error"]) == pytest.approx((np.mean(sizes), np.mean(errors)))
+            whole = table.loc[measure, who, "all"]
+            mean = study.curve(measure, who).mean[-1] / 400
+            assert (whole["rounds"], whole["error"]) == (400, pytest.approx(mean))
+            assert table.loc[measure, who, "none"]["rounds"] == 0
+            assert np.isnan(table.loc[measure, who, "none"]["error"])
+    figure, left = draw(study, "groups")
+    axis = figure.axes[0]
+    names = [text.get_text() for text in axis.texts]
+    assert (sorted(names), left) == (sorted(["all", "odd", "rare"] * 2), "")
+    curve, *points = axis.lines
+    assert curve.get_ydata() == pytest.approx(curve.get_xdata() ** -0.5)
+    drawn = np.concatenate([line.get_xydata() for line in points])
+    there = groups_table(study).dropna()[["rounds", "error"]].to_numpy()
+    assert drawn[np.lexsort(drawn.T)] == pytest.approx(there[np.lexsort(there.T)])
+    assert len(draw(study, "groups", measure=["ece", "cdl"])[0].axes) == 2
+
+
+def test_names_of_groups_with_errors_that_are_alike_do_not_meet():
+    from matplotlib.figure import Figure
+
+    columns = {"ece": [1.0], **{Column("measure", "ece", stream=g): [0.5] for g in "abc"},
+               **{Column("measure", "rounds", stream=g): [50.0] for g in "abc"}}  # fmt: skip
+    table = groups_table(made.study(made.cell("one", columns), made.cell("two", columns)))
+    axis = Figure((4, 3), dpi=100).subplots()
+    draw_groups(axis, table)
+    axis.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in axis.texts]
+    assert len(boxes) == 8
+    assert not [1 for i, one in enumerate(boxes) for other in boxes[:i] if one.overlaps(other)]
+
+
+def test_thin_lines_are_the_groups_beside_the_worst(study):
+    figure, _ = draw(study, measure=["ece", "multi_ece"])
+    plain, worst = figure.axes
+    thin = [line for line in worst.lines if line.get_linewidth() == 0.6]
+    assert not [line for line in plain.lines if line.get_linewidth() == 0.6]
+    wanted = [study.curve(f"ece @ {group}", who).mean for who in WHO for group in ("odd", "rare", "none")]
+    assert sorted(line.get_ydata().tolist()[-1] for line in thin)[:4] == pytest.approx(
+        sorted(mean[-1] for mean in wanted if mean[-1] > 0)
+    )
+    assert "each group" in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_diagrams_of_a_group_are_of_its_rounds(study):
+    for group in ("odd", "rare"):
+        found = study_gammas(study, group=group)
+        for (who, _), gamma in found.items():
+            parts = [study.gamma(who, horizon=400, run=run, stream=group) for run in range(3)]
+            there = [part for part in parts if part is not None]
+            merged = there[0].merge(*there[1:])
+            for name in ("predictions", "counts", "positives"):
+                assert np.array_equal(getattr(gamma, name), getattr(merged, name))
+    assert draw(study, "reliability", group="odd")[0].axes
+    with pytest.raises(InvalidParameter, match="group 'none' has no round in games of group hedging"):
+        draw(study, "reliability", group="none")
+    with pytest.raises(OnlinecalError, match="'od'"):
+        draw(study, "witness", group="od")
+    with pytest.raises(InvalidParameter, match="--group with --kind curves"):
+        draw(study, group="odd")
+    with pytest.raises(InvalidParameter, match="expected one of them"):
+        study.gamma(WHO[0], horizon=400, group="odd", stream="odd")
+
+
+def test_pictures_of_groups_where_there_are_none_are_refused(study):
+    plain = oc.play("constant", "drift", horizon=20, runs=1, measures=["ece"])
+    with pytest.raises(
+        InvalidParameter, match="no nature of this study has groups; expected one, such as grouped"
+    ):
+        draw(plain, "groups")
+    with pytest.raises(InvalidParameter, match=r"have no column of each; expected .*cdl, ece"):
+        draw(study, "groups", measure=["multi_ece"])
+
+
+def test_an_empty_group_is_named_once_in_tables_and_never_fails_one(study, tmp_path):
+    rows = totals(study)
+    tables = by_nature(study, rows, study.measures)
+    rounds = np.mean([study.curve("rounds @ odd", who).mean[-1] for who in WHO])
+    assert [table.title for table in tables][:2] == [
+        "contrarian, T = 400", f"contrarian, the group odd of {rounds:,.0f} rounds, T = 400",
+    ]  # fmt: skip
+    assert len(tables) == 3
+    assert [list(table.notes) for table in tables] == [["empty groups, without a round: none"], [], []]
+    assert not [name for name in main_columns(study, streams=True) if "rounds" in name]
+    for text in (totals_markdown(study), exponents_markdown(study)):
+        assert text.count("empty groups, without a round: none") == 1
+        assert "@ none" not in text
+    study.save(tmp_path / "s.db")
+    for line, said in (
+        ("compare s.db --all", "empty groups"), ("compare s.db -m 'ece @ none'", "0 ± 0"),
+        ("compare s.db --ranking -m 'ece @ none'", "1.5"),
+        ("export s.db -o s.csv", "wrote s.csv"), ("plot s.db --kind exponents -m 'ece @ none'", "wrote"),
+    ):  # fmt: skip
+        assert said in onlinecal(line, cwd=tmp_path).stdout
+    assert "ece @ none" in (tmp_path / "s.csv").read_text()
