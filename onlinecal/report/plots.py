@@ -66,10 +66,10 @@ from onlinecal.report.world_plot import plot_world as world
 from onlinecal.report.world_plot import world_table
 
 __all__ = [
-    "classes", "classes_table", "curves", "curves_table", "decision", "decision_table", "delays",
-    "delays_table", "exponents", "exponents_table", "from_predictions", "groups", "groups_table", "murphy", "murphy_table", "pareto",
-    "pareto_table", "people", "people_table", "regret", "regret_table", "reliability", "reliability_table",
-    "runs", "runs_table", "save", "slopes", "slopes_table", "sweep", "sweep_table", "tasks", "tasks_table",
-    "trajectory", "trajectory_table", "triangle", "triangle_table", "witness", "witness_table", "world",
-    "world_table",
+    "classes", "classes_table", "curves", "curves_table", "decision", "decision_table", "delays", "delays_table",
+    "exponents", "exponents_table", "from_predictions", "groups", "groups_table", "murphy", "murphy_table",
+    "pareto", "pareto_table", "people", "people_table", "regret", "regret_table", "reliability",
+    "reliability_table", "runs", "runs_table", "save", "slopes", "slopes_table", "sweep", "sweep_table", "tasks",
+    "tasks_table", "trajectory", "trajectory_table", "triangle", "triangle_table", "witness", "witness_table",
+    "world", "world_table",
 ]  # fmt: skip
