@@ -41,8 +41,14 @@ def auc_of(gamma: JointDistribution, resample: Resample | None, level: float) ->
     if rows.of is not None:
         variance = rows.squares(part)
     else:
-        found = ((part * kind, rows.samples(outcome)) for outcome, kind in ((1.0, event), (0.0, ~event)))
-        variance = sum(float(rows.times @ some**2) * many / (many - 1.0) for some, many in found)
+        # Few events may all be at one forecast. So one is added, of which the placement varies as that of rows that
+        # are events with the probability forecast.
+        variance = 0.0
+        for outcome, kind, place, chance in ((1.0, event, ones, rows.v), (0.0, ~event, zeros, 1.0 - rows.v)):
+            many, w = rows.samples(outcome), rows.times * rows.w * chance
+            seen = float(rows.times @ (part * kind) ** 2)
+            said = float(w @ (place - (w @ place) / w.sum()) ** 2) / w.sum() if w.any() else 0.0
+            variance += seen + said / many**2
     width = times * math.sqrt(variance) / (value * (1.0 - value))
     middle = float(logit(value))
     return Estimate(value, (float(expit(middle - width)), float(expit(middle + width))), HOW)

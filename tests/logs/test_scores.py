@@ -10,6 +10,7 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 import onlinecal as oc
 from onlinecal.core.errors import UnknownName
+from onlinecal.logs.units import Rows
 from onlinecal.measures import ace, auc, brier_skill, e50, e90, ici, mce, rmsce
 
 
@@ -100,12 +101,20 @@ def test_one_class_has_no_auc_and_says_why():
 
 
 def test_the_interval_of_auc_is_that_of_delong(seed):
-    """For whole samples the variances of placements over the numbers of samples; a cluster of copies is a row."""
+    """For whole samples the variances of placements over the numbers of samples; a cluster of copies is a row.
+
+    One sample of either kind is added, with the variance of placements if outcomes are as likely as forecast.
+    """
     p, y, _ = sample([seed, 5], 80)
     ones, zeros = p[y == 1], p[y == 0]
     better = (ones[:, None] > zeros) + 0.5 * (ones[:, None] == zeros)
     value = better.mean()
-    error = math.sqrt(better.mean(1).var(ddof=1) / len(ones) + better.mean(0).var(ddof=1) / len(zeros))
+    squares = 0.0
+    for seen, others, chance in ((better.mean(1), zeros, p), (better.mean(0), ones, 1 - p)):
+        place = ((p[:, None] > others) + 0.5 * (p[:, None] == others)).mean(1)
+        said = np.average((place - np.average(place, weights=chance)) ** 2, weights=chance)
+        squares += (len(seen) * seen.var() + said) / len(seen) ** 2
+    error = math.sqrt(squares)
     from scipy.stats import t
 
     width = t.ppf(0.975, min(len(ones), len(zeros)) - 1) * error / (value * (1.0 - value))
@@ -117,6 +126,20 @@ def test_the_interval_of_auc_is_that_of_delong(seed):
         np.repeat(p, 3), np.repeat(y, 3), clusters=np.repeat(np.arange(80), 3), measures=["auc"], bootstrap=1
     ).rows[0]
     assert copies.interval == pytest.approx(row.interval, abs=5e-3)
+
+
+def test_auc_of_three_events_is_held(seed):
+    """They may all be at one of four forecasts, where their placements do not vary: of 100 logs 82 held the truth."""
+    v = np.array([0.01, 0.02, 0.05, 0.1])
+    rng, held, made = np.random.default_rng([seed, 8]), 0, 0
+    truth = auc(oc.JointDistribution.from_levels(v, np.ones(4), v))
+    while made < 100:
+        p = rng.choice(v, 100)
+        y = (rng.random(100) < p) * 1
+        if y.sum() == 3 and 0.0 < auc(p, y) < 1.0:
+            low, high = oc.evaluate(p, y, measures=["auc"], bootstrap=1).rows[0].interval
+            held, made = held + (low <= truth <= high), made + 1
+    assert held >= 95
 
 
 def test_rows_stay_in_the_order_asked_for_and_games_do_not_have_them():
@@ -149,3 +172,8 @@ def test_intervals_hold_the_truth(name, n, seed):
         low, high = oc.evaluate(p, y, measures=[name], bootstrap=100, seed=draws).rows[0].interval
         held += low <= truth <= high
     assert held >= 180
+
+
+def test_squares_of_clusters_are_without_bias():
+    rows = Rows(*np.full((3, 6), 0.5), np.ones(6), np.array([0, 0, 1, 1, 2, 2]))
+    assert rows.squares(np.array([1.0, 1.0, -1.0, 0.0, -1.0, 0.0])) == pytest.approx(6.0 * 3 / 2)
