@@ -53,7 +53,9 @@ def measure(
         "--classes",
         metavar="[COLUMNS]",
     ),
-    labels: str | None = option("the labels of the --classes, a,b,c; default by the names of columns"),
+    labels: str | None = option(
+        "the labels of the --classes, a,b,c; default by the names of columns", metavar="LABELS"
+    ),
     by: list[str] | None = option("a column of groups, each measured by itself; may be repeated"),
     groups: list[str] | None = option(
         "columns of 0 and 1, or of up to 16 texts, with commas: groups that may overlap; all of them at once, and the "

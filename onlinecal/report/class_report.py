@@ -91,7 +91,7 @@ def document_of(
         f"{log.source}: {number_of(log.rows, 'row')}, {len(log.labels)} classes in {log.columns[0]!r} to "
         f"{log.columns[-1]!r}, outcome {log.outcome!r}"
     )
-    return Document(title, first, [Section("", parts)])
+    return Document(title, first, [Section("Measures" if drawn else "", parts)])
 
 
 def data(log: ClassLog, asked: AskedClasses, found: ClassEvaluation) -> dict[str, Any]:

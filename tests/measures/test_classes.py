@@ -35,7 +35,10 @@ def test_values_by_hand():
     found = classes.classwise(THREE)
     assert [*found.values.values(), found.max] == pytest.approx([3 / 25, 2 / 25, 2 / 25, 3 / 25])
     assert found.mean == pytest.approx(7 / 75)
-    assert classes.toplabel(THREE) == pytest.approx(1 / 50)
+    assert classes.toplabel(THREE) == classes.toplabel(THREE, conditional=True) == pytest.approx(1 / 50)
+    crossed = LEVELS([[0.6, 0.4], [0.4, 0.6]], [3, 1], [[0.8, 0.2], [0.6, 0.4]])
+    found = [classes.toplabel(crossed, conditional=each) for each in (False, True)]
+    assert found == pytest.approx([0.1, 0.2])
     assert classes.setwise(THREE) == (pytest.approx(3 / 25), (1, 2))
     want = {
         "ece": 0.175,
@@ -58,6 +61,16 @@ def test_one_level_at_the_centre(k):
     assert classes.cdl(gamma) == pytest.approx(0.1 * k / (k - 1), abs=1e-9)
     # Of one level the two actions found are the worst task.
     assert classes.cdl_bracket(gamma).lower == pytest.approx(classes.cdl(gamma), abs=1e-9)
+
+
+def test_two_actions_are_the_worst_task_of_one_level(seed):
+    rng = np.random.default_rng(seed)
+    for k in (2, 3, 5, 9):
+        v, q = rng.dirichlet(np.full(k, 0.5), 2)
+        gamma = LEVELS([v], [1], [q])
+        for name in ("cdl", "u_calibration"):
+            bracket = getattr(classes, f"{name}_bracket")(gamma)
+            assert bracket.lower == pytest.approx(getattr(classes, name)(gamma), abs=1e-9)
 
 
 def as_classes(gamma):
