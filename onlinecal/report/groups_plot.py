@@ -26,8 +26,8 @@ GROUPS = (
     "Point: a group at the largest T, with the error per round of the group, mean over runs, and its mean number of "
     "rounds. Dashed: one over the root of the number of rounds. Groups without rounds, and errors of 0, are not drawn."
 )
-#: points with names in one panel; the height and a letter of a name, and the space before, as shares of the axes
-NAMED, LINE, LETTER, SPACE = 40, 0.04, 0.01, 0.015
+#: points with names in one panel; in points the height of a name, the width of a letter, and the space before
+NAMED, LINE, LETTER, SPACE = 40, 8.5, 3.4, 5.0
 
 
 def groups_table(study: Study, measures: str | Sequence[str] | None = None) -> pd.DataFrame:
@@ -115,14 +115,21 @@ def draw_groups(axis: Any, part: pd.DataFrame) -> None:
 
 def _name(axis: Any, there: pd.DataFrame) -> None:
     """The names of the groups beside their points, one above another where they would meet."""
-    wide, high = (np.log(limits[1] / limits[0]) for limits in (axis.get_xlim(), axis.get_ylim()))
+    # The axes are logarithmic: what a point of the page is on them.
+    inch = axis.figure.dpi / 72.0
+    size = axis.get_window_extent()
+    wide, high = (
+        inch * np.log(limits[1] / limits[0]) / length
+        for limits, length in ((axis.get_xlim(), size.width), (axis.get_ylim(), size.height))
+    )
     placed: list[tuple[float, float, float]] = []
     named = there.sort_values("error")[["group", "place", "rounds", "error"]]
     for name, place, x, above in named.itertuples(index=False):
-        left, right = np.log(x), np.log(x) + wide * (SPACE + LETTER * len(name))
+        left = np.log(x) + SPACE * wide
+        right = left + LETTER * len(name) * wide
         for low, end, at in sorted(placed, key=lambda other: other[2]):
             if left < end and low < right and abs(np.log(above / at)) < LINE * high:
                 above = at * np.exp(LINE * high)
         placed.append((left, right, above))
-        axis.annotate(literal(name), (x, above), (5, 0), textcoords="offset points", fontsize=7, va="center",
+        axis.annotate(literal(name), (x, above), (SPACE, 0), textcoords="offset points", fontsize=7, va="center",
                       color=look(int(place))["color"])  # fmt: skip
