@@ -19,6 +19,7 @@ from onlinecal import cli
 from onlinecal.checks import conformance
 from onlinecal.logs.evaluated import OF_LOGS
 from onlinecal.measures import MEASURES, OF_SHORT_GAMES
+from onlinecal.measures.groups import OF_GROUPS
 from onlinecal.schedules import ARRIVALS, DELAYS
 from onlinecal.study.session import Session
 from onlinecal.study.store import Store
@@ -286,7 +287,7 @@ def test_numbers_as_json(folder):
     for kind, known in (
         ("arrivals", ARRIVALS),
         ("delays", DELAYS),
-        ("measures", [*MEASURES, *OF_SHORT_GAMES, *OF_LOGS]),
+        ("measures", [*MEASURES, *OF_SHORT_GAMES, *OF_GROUPS, *OF_LOGS]),
     ):
         assert [row["name"] for row in rows(f"list {kind}", folder)] == list(known)
 
