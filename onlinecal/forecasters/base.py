@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -174,7 +174,7 @@ class Scalar(OfPlain, Forecaster):
 
     make: Callable[..., Any]
     name: str = "scalar"
-    groups: tuple[str, ...] = ()
+    groups: tuple[str, ...] = field(default=(), metadata={"key": "unless default"})
     deterministic = declared("deterministic")
 
     @property

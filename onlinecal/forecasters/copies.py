@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.specification import allow, optional, part, whole
+from onlinecal.core.specification import allow, optional, part, whole, word
 from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
 from onlinecal.engine.law import Unplayable
@@ -182,6 +183,16 @@ def of_stream(run):
     return -1
 
 
+@kernel
+def of_pattern(run):
+    """The copy of the groups of the question: their memberships are the digits of its number."""
+    k, j, noted = 0, 0, note(run)
+    while (1 << j) < shared(run)[MANY]:
+        k = 2 * k + int(noted[STREAM + j])
+        j += 1
+    return k
+
+
 @cache
 def copy_steps(choose: Any, first: int, say_one: Any, learn_one: Any, draw_one: Any, side_one: Any) -> Any:
     """The steps of a whole: those of the copy that `choose` takes, with its own note from place `first` on."""
@@ -337,32 +348,56 @@ class Delayed(OfCopies):
 
 @dataclass(frozen=True)
 class Separate(OfCopies):
-    """A copy of a forecaster for each stream of questions, which plays the rounds of its stream and no others.
+    """A copy of a forecaster for each stream of questions, or each set of groups, which plays no other rounds.
 
     Guarantee: In the rounds of each stream those of `of`, by their value at T. Over all rounds totals that add up (see
     `Delayed`) are at most the sum over the streams. Their number is nature's choice, so it is not one of the table's.
 
-    Information: As the copies, which are told late what comes late. Needs the context ``stream``, the same in all runs.
-    Time of one copy a round, memory of all. Certificates of distance and kernel error are the sums of the copies'.
+    Information: As the copies, which are told late what comes late. Needs the context ``stream``, the same in all runs,
+    or the groups. Time of one copy a round, memory of all. Certificates of distance and kernel error are the sums of
+    the copies'.
 
     Parameters
     ----------
     of : Forecaster
         The one that is copied. A copy begins when its stream is first seen, counts the rounds of its stream from 1, and
         is tuned to T.
+    by : {"stream", "groups"}, default "stream"
+        Whose rounds a copy has: those of a stream, or those that are in the same of nature's groups, of at most 8.
+    groups : sequence of str, optional
+        The groups. Default: all of nature's.
     """
 
+    allowed = allow(of=part("forecaster"), by=word("stream", "groups"))
+
     of: Forecaster
+    by: Literal["stream", "groups"] = field(default="stream", metadata={"key": "unless default"})
+    groups: Any = field(default=None, metadata={"key": "unless default"})
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
-        return super().needs | {"stream"}
+        return super().needs | (frozenset(self.groups or ()) if self.by == "groups" else {"stream"})
+
+    def facing(self, nature: Any) -> Any:
+        told = super().facing(nature)
+        return (
+            replace(told, groups=nature.group_names) if self.by == "groups" and self.groups is None else told
+        )
 
     def steps_at(self, horizon: int) -> int | None:
         return self.of.steps_at(horizon)
 
     def start(self, horizon: int, stream: Stream) -> Copies:
         begun, names = partial(begun_copy, self.of, horizon, stream), set[int]()
+        if self.by == "groups":
+            groups = tuple(self.groups or ())
+            if len(groups) > 8:
+                raise InvalidParameter(f"separate by {len(groups)} groups; expected at most 8, of 256 sets")
+            every: list[tuple[str, ...]] = [(f"groups {k}",) for k in range(1 << len(groups))]
+            return Copies(
+                begun("groups 0"), begun, lambda coming, count: every[count:], lambda coming: coming, of_pattern,
+                dict(enumerate(groups, STREAM)), [math.inf, math.inf], sorted(self.certifies),
+            )  # fmt: skip
 
         def wanted(coming: Any, count: int) -> list[tuple[str, ...]]:
             new = [k for k in coming.streams if k not in names]

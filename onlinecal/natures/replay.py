@@ -55,13 +55,13 @@ class Replay(Nature):
     above: float | None = None
     base: str | None = None
     time: str | None = None
-    groups: Any = ()
+    groups: Any = field(default=(), metadata={"key": "unless default"})
     outcomes: Floats = field(init=False, repr=False, compare=False)
     #: the columns `base` and `time`, None where they are not named
     forecasts: Floats | None = field(init=False, repr=False, compare=False)
     times: Floats | None = field(init=False, repr=False, compare=False)
     #: group → 1 for its rows and 0 for others
-    members: dict[str, Floats] = field(init=False, repr=False, compare=False)
+    members: dict[str, Floats] = field(init=False, repr=False, compare=False, metadata={"key": False})
     #: digest of the columns: the same file name with other contents is another nature
     fingerprint: str = field(init=False, repr=False)
 

@@ -579,13 +579,14 @@ class Delayed:
 
 
 class Separate:
-    """A rule for each stream."""
+    """A rule for each stream, or each value of these kinds of context."""
 
-    def __init__(self, make):
-        self.make, self.rules = make, {}
+    def __init__(self, make, kinds=("stream",)):
+        self.make, self.kinds, self.rules = make, kinds, {}
 
     def forecast(self, number, context):
-        stream = int(context["stream"])
+        stream = tuple(int(context[kind]) for kind in self.kinds)
+        stream = stream[0] if len(stream) == 1 else stream
         rule, asked = self.rules.get(stream) or (self.make(stream), 0)
         self.rules[stream] = rule, asked + 1
         law, memo = rule.forecast(asked + 1, context)
