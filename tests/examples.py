@@ -65,7 +65,6 @@ def _forecasters() -> dict[str, list[Forecaster]]:
             f.ExpertAggregation((f.AlmostOneStepAhead(), f.EmpiricalMean(), Constant(0.2))),
         ],
         "foster_vohra": [f.FosterVohra(), f.FosterVohra(swaps="all"), f.FosterVohra(m=30, swaps="all")],
-        "group_hedging": [f.GroupHedging(), f.GroupHedging(7, ("odd",))],
         "calibeating": [f.Calibeating(), f.Calibeating(3)],
     }
 

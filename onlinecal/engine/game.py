@@ -40,6 +40,7 @@ from onlinecal.engine.start import check_pair, start
 from onlinecal.engine.steps import ASKED_AT, Coming, Player
 from onlinecal.engine.transcripts import Transcripts, check_kept
 from onlinecal.engine.uniforms import Uniforms, generators
+from onlinecal.forecasters.base import Forecaster as Specified
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures.base import as_nature
 from onlinecal.schedules.base import Schedule
@@ -120,7 +121,7 @@ class Game(Result):
             raise InvalidParameter(f"schedule = {brief(schedule)}; expected an onlinecal.schedules.Schedule")
         if not isinstance(cuts, Iterable):
             raise InvalidParameter(f"cuts = {brief(cuts)}; expected a list of times")
-        forecaster = forecaster.facing(nature) if hasattr(forecaster, "facing") else forecaster
+        forecaster = forecaster.facing(nature) if isinstance(forecaster, Specified) else forecaster
         check_pair(forecaster, nature, horizon)
         schedule.check_length(horizon)
         free = check_players(forecaster, nature, horizon)

@@ -11,6 +11,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, depends_on_horizon
 from onlinecal.core.guarantee import Guarantee, Sight
 from onlinecal.core.specification import STEPS, allow, listed, optional, word
+from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
 from onlinecal.engine.steps import Run, kernel, note, shared, state
@@ -69,6 +70,9 @@ class GroupHedging(OnGrid):
     groups: Any = None
     weights: Literal["equal", "size"] = "equal"
     sizes: Any = None
+
+    def __hash__(self) -> int:
+        return hash(strategy_key(self))  # a mapping has none
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -11,6 +11,7 @@ from onlinecal.core.arrays import Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.specification import UNIT, allow, number, part
+from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
 from onlinecal.engine.parts import begin_part
@@ -106,6 +107,9 @@ class Grouped(OfNatures):
     groups: Any = field()
     rates: Any = field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        return hash(strategy_key(self))  # a mapping has none
+
     def __post_init__(self) -> None:
         super().__post_init__()
         check_numbers("rates", self.rates, self.groups, -1.0, ())
@@ -191,6 +195,9 @@ class GroupContrarian(Nature):
 
     groups: Any = field()
     thresholds: Any = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash(strategy_key(self))  # a mapping has none
 
     def __post_init__(self) -> None:
         super().__post_init__()

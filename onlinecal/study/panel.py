@@ -1,6 +1,7 @@
 """Measures read at a checkpoint: measures and decision tasks, as named columns of totals."""
 
 import inspect
+import json
 import math
 from collections import ChainMap
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -167,25 +168,31 @@ class Panel:
         """Of the columns."""
         return [column.name for column in self.columns]
 
-    def held(self, streams: Sequence[str] = (), groups: Sequence[str] = ()) -> Mapping[Column, Held]:
-        """Its columns, and those of streams and groups, with what their numbers depend on beside the game.
+    def columns_of(self, streams: Sequence[str] = (), groups: Sequence[str] = ()) -> dict[Column, Any]:
+        """Its columns, and those of streams and groups, with what each is of; a number of rounds is of nothing.
 
         First come those of all rounds, then the largest swap regret of a group for each task, then those of each part
         of the rounds. A group has its number of rounds behind.
         """
+        found: dict[Column, Any] = {column: asked for asked in self.asked for column in asked.columns}
+        own = {column: asked for column, asked in found.items() if not asked.of_groups}
+        if groups:
+            swaps = (c for c in own if c.of_task and c.measure == ACCOUNT[-1])
+            found |= {replace(column, measure=GROUP_REGRET): own[column] for column in swaps}
+        for label in (*streams, *groups):
+            found |= {replace(column, stream=label): asked for column, asked in own.items()}
+            if label in groups:
+                found[Column("measure", ROUNDS, stream=label)] = None
+        return found
+
+    def held(self, streams: Sequence[str] = (), groups: Sequence[str] = ()) -> Mapping[Column, Held]:
+        """The same columns with what their numbers depend on beside the game."""
         key = tuple(streams), tuple(groups)
         if key not in self._held:
-            each = [(asked, Held.of(c, asked.content)) for asked in self.asked for c in asked.columns]
-            own = [held for asked, held in each if not asked.of_groups]
-            kept = [held for _, held in each]
-            if groups:
-                swaps = [held for held in own if held.column.of_task and held.column.measure == ACCOUNT[-1]]
-                kept += [Held(replace(held.column, measure=GROUP_REGRET), held.content) for held in swaps]
-            for label in (*streams, *groups):
-                kept += [Held(replace(held.column, stream=label), held.content) for held in own]
-                if label in groups:
-                    kept.append(Held.of(Column("measure", ROUNDS, stream=label), ROUNDS))
-            self._held[key] = MappingProxyType({held.column: held for held in kept})
+            of = {id(asked): json.dumps(asked.content, sort_keys=True) for asked in self.asked}
+            columns = self.columns_of(streams, groups).items()
+            kept = {c: Held(c, of[id(asked)]) if asked else Held.of(c, ROUNDS) for c, asked in columns}
+            self._held[key] = MappingProxyType(kept)
         return self._held[key]
 
     @cached_property
@@ -208,12 +215,12 @@ class Panel:
         where: str,
         runs: Sequence[int],
     ) -> Floats:
-        """The totals of all columns of `held`, (runs, columns); empty sums where no outcome is known.
+        """The totals of all columns of `columns_of`, (runs, columns); empty sums where no outcome is known.
 
         `levels_of` gives the places of some runs, their level sets and their rounds. It is asked of each part of the
         rounds by its number, groups behind streams, and of all of them (None).
         """
-        columns, parts = {c: i for i, c in enumerate(self.held(streams, groups))}, (*streams, *groups)
+        columns, parts = {c: i for i, c in enumerate(self.columns_of(streams, groups))}, (*streams, *groups)
         totals, families = np.zeros((len(runs), len(columns))), list[dict[str, JointDistribution]]()
         if of_groups := len(self.of_parts.asked) < len(self.asked):
             families = [{} for _ in runs]

@@ -191,7 +191,7 @@ class Cell:
     @property
     def columns(self) -> tuple[Column, ...]:
         """Those of the panel, and of each stream and group."""
-        return tuple(self.held)
+        return tuple(self.panel.columns_of(self.nature.strategy.streams, self.nature.strategy.group_names))
 
     @property
     def work(self) -> int:

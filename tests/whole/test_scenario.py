@@ -87,7 +87,9 @@ def test_all_of_a_family(tmp_path):
 def test_all_are_those_that_need_no_parameter(tmp_path):
     needy = {"expert_mixture", "expert_aggregation", "doubling", "rounded", "delayed", "separate"}
     assert {*family("forecaster", "all")} == FORECASTERS.keys() - needy
-    assert {*family("nature", "all")} == NATURES.keys() - {"replay", "switch", "streams", "mixture"}
+    assert {*family("nature", "all")} == NATURES.keys() - {
+        "replay", "switch", "streams", "mixture", "grouped", "group_contrarian",
+    }  # fmt: skip
     with pytest.raises(
         ScenarioError, match="unknown family of natures 'stochastc'; did you mean 'stochastic'"
     ):
