@@ -261,6 +261,11 @@ class Course:
         for kind, value in context.items():
             if not is_number(value) or not math.isfinite(value):
                 raise self.misuse(f"gave {kind} = {value!r} with question {number}; expected a finite number")
+        for group in self.game.groups:
+            if context[group] not in (0, 1):
+                raise self.misuse(
+                    f"gave the group {group} = {context[group]!r} with question {number}; expected 0 or 1"
+                )
         if (stream := context.get("stream", 0)) not in range(streams):
             raise self.misuse(
                 f"gave stream = {stream} with question {number}; expected an integer from 0 to {streams - 1}"

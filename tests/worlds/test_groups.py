@@ -1,0 +1,31 @@
+"""Worlds with groups: members are counted, and are 0 or 1."""
+
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidData
+
+
+class Desk:
+    """Each third question is of the group; the outcomes alternate."""
+
+    reveals, groups, member = frozenset({"big"}), ("big",), 1
+
+    def run(self, env, market):
+        for number in range(1, 1000):
+            question = market.ask(big=self.member if number % 3 == 0 else 0)
+            yield env.timeout(1.0)
+            market.resolve(question, number % 2)
+
+
+def test_groups_of_a_world():
+    study = oc.play("group_hedging", Desk, horizon=60, runs=2, measures=["ece", "multi_ece"], progress=False)
+    assert study.curve("rounds @ big").totals[-1].tolist() == [20, 20]
+    gamma = study.gamma(stream="big")
+    assert (gamma.weight, gamma.positives.sum()) == (20, 10)
+
+    class Wrong(Desk):
+        member = 2
+
+    with pytest.raises(InvalidData, match=r"gave the group big = 2 with question 3; expected 0 or 1"):
+        oc.play("group_hedging", Wrong, horizon=60, measures="ece", progress=False)
