@@ -98,7 +98,7 @@ class Result:
         if self.transcripts is None:
             return None
         streams = len(self.pair[1].streams)
-        if stream is None or stream < streams:
+        if stream is None or stream < streams or not self.groups:
             return self.transcripts.of(place, stream)
         return self.transcripts.of(place, None, self.groups[stream - streams])
 
@@ -108,7 +108,7 @@ class Result:
             return None
         groups, streams = len(self.groups), len(self.pair[1].streams)
         # The bit of a group, counted from the last one.
-        bit = None if stream is None or stream < streams else groups - 1 - (stream - streams)
+        bit = None if stream is None or stream < streams or not groups else groups - 1 - (stream - streams)
 
         def chosen(part: int) -> bool:
             own = part >> groups

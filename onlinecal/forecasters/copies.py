@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,11 +12,12 @@ from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.specification import allow, optional, part, whole, word
+from onlinecal.core.specification import allow, optional, part, whole
 from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
 from onlinecal.engine.law import Unplayable
 from onlinecal.engine.parts import begin_part
+from onlinecal.engine.start import ALL
 from onlinecal.engine.steps import Run, inner, kernel, note, shared, state
 from onlinecal.forecasters.base import Forecaster, OfOthers
 
@@ -362,35 +363,31 @@ class Separate(OfCopies):
     of : Forecaster
         The one that is copied. A copy begins when its stream is first seen, counts the rounds of its stream from 1, and
         is tuned to T.
-    by : {"stream", "groups"}, default "stream"
-        Whose rounds a copy has: those of a stream, or those that are in the same of nature's groups, of at most 8.
-    groups : sequence of str, optional
-        The groups. Default: all of nature's.
+    groups : sequence of str or "all", optional
+        A copy has the rounds that are in the same of these groups, at most 8, or of all of nature's. Default: those of
+        a stream.
     """
 
-    allowed = allow(of=part("forecaster"), by=word("stream", "groups"))
-
     of: Forecaster
-    by: Literal["stream", "groups"] = field(default="stream", metadata={"key": "unless default"})
     groups: Any = field(default=None, metadata={"key": "unless default"})
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
-        return super().needs | (frozenset(self.groups or ()) if self.by == "groups" else {"stream"})
+        if self.groups is None:
+            return super().needs | {"stream"}
+        return super().needs | (frozenset() if self.groups == ALL else frozenset(self.groups))
 
     def facing(self, nature: Any) -> Any:
         told = super().facing(nature)
-        return (
-            replace(told, groups=nature.group_names) if self.by == "groups" and self.groups is None else told
-        )
+        return replace(told, groups=nature.group_names) if self.groups == ALL else told
 
     def steps_at(self, horizon: int) -> int | None:
         return self.of.steps_at(horizon)
 
     def start(self, horizon: int, stream: Stream) -> Copies:
         begun, names = partial(begun_copy, self.of, horizon, stream), set[int]()
-        if self.by == "groups":
-            groups = tuple(self.groups or ())
+        if self.groups is not None:
+            groups = tuple(self.groups)
             if len(groups) > 8:
                 raise InvalidParameter(f"separate by {len(groups)} groups; expected at most 8, of 256 sets")
             every: list[tuple[str, ...]] = [(f"groups {k}",) for k in range(1 << len(groups))]

@@ -158,7 +158,8 @@ class GroupHedging(OnGrid):
             return tuple(known(c, formula, own) for c, own in zip(columns, of_group, strict=True))
         energies = "Σ n_g" if self.sizes else f"·{count}T" if count > 1 else "T"
         formula = f"√((m + 1){energies}) + T/(2m)"
-        names = "swap_multi_ece", "multi_ece", "ece"
+        # Where it is known that there is none, measures of groups are not there either.
+        names = ("ece",) if self.groups == () else ("swap_multi_ece", "multi_ece", "ece")
         more = {"slack": slack, "delayed": delayed}
         return tuple(known(Column("measure", name), formula, bound, **more) for name in names)
 

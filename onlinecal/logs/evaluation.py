@@ -132,8 +132,9 @@ def evaluate(
     else:
         columns = columns_of(groups or {})
         given = plain({"p": p, "y": y, "weights": weights, "clusters": clusters, **columns}, **words)
-        many = {ALL: len(given["p"])}
-        many |= {name: len(rows) for name, rows in members_in(given, groups or {}).items()}
+        if groups:
+            many = {ALL: len(given["p"])}
+            many |= {name: len(rows) for name, rows in members_in(given, groups).items()}
         given = with_halves(given) if fractional else given
         weights, clusters = given["weights"], given["clusters"]
         gamma = JointDistribution.from_samples(given["p"], given["y"], weights=weights)

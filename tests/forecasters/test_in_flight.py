@@ -134,7 +134,7 @@ RULES = [
                      math.sqrt(8 * math.log(2) / T), uniforms(s, T, seed, run, 2 * T))),
     (f.Delayed(f.ExpertMixture((f.ForecastHedging(), f.OnlinePlatt()))), lambda s, T, seed, run: rule.Delayed(
         lambda i: mixture(s, T, seed, run, f"slot {i}", "copy 0"))),
-    (f.Separate(f.CDLMinimiser(), "groups", ("odd", "rare")), lambda s, T, *_: rule.Separate(
+    (f.Separate(f.CDLMinimiser(), ("odd", "rare")), lambda s, T, *_: rule.Separate(
         lambda _: rule.Pairs(even(T, 2), rule.ada_normal_hedge), ("odd", "rare"))),
     (f.Separate(f.CDLMinimiser()), lambda s, T, *_: rule.Separate(
         lambda _: rule.Pairs(even(T, 2), rule.ada_normal_hedge))),
