@@ -295,6 +295,6 @@ def test_a_range_has_its_ends_and_is_even(low, width, steps, spacing):
     values = ranged("q", {"from": low, "to": high, "steps": steps, "spacing": spacing})
     assert (values[0], values[-1], len(values)) == (low, high, steps)
     even = np.linspace if spacing == "linear" else np.geomspace
-    # The smallest numbers that there are lie further apart than that.
-    apart = 1e-12 * max(abs(low), abs(high)) + 5e-324
+    # The smallest numbers that there are lie further apart than that, and a step that is rounded is taken many times.
+    apart = 1e-12 * max(abs(low), abs(high)) + steps * 5e-324
     np.testing.assert_allclose(values, even(low, high, steps), rtol=1e-12, atol=apart)
