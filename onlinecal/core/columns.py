@@ -22,6 +22,8 @@ ACCOUNT = ("payoff", "external_regret", "action_swap_regret", "swap_regret")
 GROUP_REGRET = "group_swap_regret"
 #: of each group: its number of rounds
 ROUNDS = "rounds"
+#: the group of everything, which nobody declares, and how many others there may be
+ALL, MOST_GROUPS = "all", 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +122,14 @@ SQUARED_LOSS = "external_regret[quadratic]"
 def named(columns: Iterable[Column]) -> dict[str, Column]:
     """Name → column."""
     return {column.name: column for column in columns}
+
+
+def labels_of(columns: Iterable[Column]) -> tuple[list[str], list[str]]:
+    """The labels of the streams, and of the groups, of these columns."""
+    there = list(columns)
+    groups = [c.stream for c in there if c.kind == "measure" and c.measure == ROUNDS and c.stream]
+    labels = dict.fromkeys(c.stream for c in there if c.stream)
+    return [label for label in labels if label not in groups], groups
 
 
 def asked_for(name: str, columns: Mapping[str, Column]) -> list[Column]:

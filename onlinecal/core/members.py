@@ -6,13 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.columns import ALL, MOST_GROUPS
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.rows import Rows, as_number
 
-#: the group of every row, which no column is
-ALL = "all"
-#: groups beside it, at most
-MOST_GROUPS = 16
 #: words of members and of others, in lower case
 MEMBER, OTHER = {"1", "1.0", "true"}, {"0", "0.0", "false"}
 

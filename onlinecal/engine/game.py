@@ -38,7 +38,7 @@ from onlinecal.engine.run import lay, make_rows, point_to_law, shared_width, wid
 from onlinecal.engine.seats import seat
 from onlinecal.engine.start import check_pair, start
 from onlinecal.engine.steps import ASKED_AT, Coming, Player
-from onlinecal.engine.transcripts import Transcripts, check_kept
+from onlinecal.engine.transcripts import transcripts_of
 from onlinecal.engine.uniforms import Uniforms, generators
 from onlinecal.forecasters.base import Forecaster as Specified
 from onlinecal.forecasters.base import as_forecaster
@@ -135,9 +135,7 @@ class Game(Result):
         self.groups = nature.group_names
         self.events = Events(schedule.clock(horizon, seed), self.cuts, self.streams, self._streams_of(nature))
         grid = getattr(self.forecaster, "grid", None)
-        self.transcripts = None
-        if keeps is not None:
-            self.transcripts = Transcripts(len(runs), check_kept(keeps, nature) | {*self.groups})
+        self.transcripts = transcripts_of(len(runs), keeps, nature)
         points = None if grid is None else len(grid)
         parts = parts_of(len(self.cuts), self.streams, horizon, len(self.groups))
         check_history(len(runs), horizon, None if self.groups else points, parts, free)
@@ -346,18 +344,8 @@ class Game(Result):
         single = not (self.events.parted or self.groups) and self.transcripts is None
         extend = partial(self.history.extend, r) if single else None
         return Play(
-            mine,
-            theirs,
-            clock,
-            draws,
-            outcomes,
-            self.events.part_of,
-            keep,
-            self._make_room,
-            extend,
-            r,
-            self.groups,
-        )
+            mine, theirs, clock, draws, outcomes, self.events.part_of, keep, self._make_room, extend, r, self.groups
+        )  # fmt: skip
 
     # ---------------------------------------------------------------- inside
 

@@ -6,6 +6,7 @@ import difflib
 import inspect
 from typing import Any
 
+from onlinecal.core.columns import ALL, MOST_GROUPS
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure, in_one_line
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.plain import give_own
@@ -14,9 +15,6 @@ from onlinecal.core.strategy import check_facts, strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import is_whole
 from onlinecal.engine.steps import Forecaster, Nature, Player
-
-#: the group of every question, which no nature declares, and how many it may declare
-ALL, MOST_GROUPS = "all", 16
 
 
 def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any:

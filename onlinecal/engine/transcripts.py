@@ -87,6 +87,11 @@ class Transcripts:
         )  # fmt: skip
 
 
+def transcripts_of(runs: int, kinds: Iterable[str] | None, nature: Any) -> Transcripts | None:
+    """What writes rounds down with these kinds of context, and with the groups of nature; None for None."""
+    return None if kinds is None else Transcripts(runs, check_kept(kinds, nature) | {*nature.group_names})
+
+
 def check_kept(kinds: Iterable[str], nature: Any) -> frozenset[str]:
     """Refuses kinds of context that nature does not reveal."""
     wanted = frozenset(kinds)

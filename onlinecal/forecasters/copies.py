@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from onlinecal.core.arrays import Floats
-from onlinecal.core.columns import Column
+from onlinecal.core.columns import ALL, Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.specification import allow, optional, part, whole
@@ -17,7 +17,6 @@ from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
 from onlinecal.engine.law import Unplayable
 from onlinecal.engine.parts import begin_part
-from onlinecal.engine.start import ALL
 from onlinecal.engine.steps import Run, inner, kernel, note, shared, state
 from onlinecal.forecasters.base import Forecaster, OfOthers
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinecal.core.classes import ClassDistribution
+from onlinecal.core.columns import ALL
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.samples import Words, plain, with_ours
@@ -19,7 +20,6 @@ from onlinecal.logs.groups import Samples, columns_of, groups_of, members_in
 from onlinecal.logs.intervals import Method
 from onlinecal.logs.resampling import Resample
 from onlinecal.logs.table import Evaluation
-from onlinecal.measures.groups import ALL
 
 #: draws of either kind: each is kept, and a million tells a quantile to more digits than an interval has
 MOST = 1_000_000

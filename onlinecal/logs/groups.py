@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from onlinecal.core.arrays import Floats, Ints
-from onlinecal.core.columns import Column
+from onlinecal.core.columns import ALL, Column
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import cores
@@ -20,7 +20,7 @@ from onlinecal.logs.reference import Reference
 from onlinecal.logs.resampling import Resample, replicates
 from onlinecal.logs.table import Evaluation
 from onlinecal.measures.cutoff import cutoff_ce
-from onlinecal.measures.groups import ALL, OF_GROUPS, Family, Worst
+from onlinecal.measures.groups import OF_GROUPS, Family, Worst
 
 if TYPE_CHECKING:
     import pandas as pd

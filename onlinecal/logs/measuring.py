@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlinecal.core.arrays import Floats
+from onlinecal.core.columns import ALL
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import cores
@@ -46,7 +47,6 @@ from onlinecal.logs.units import Estimate
 from onlinecal.logs.witnessed import clopper_pearson
 from onlinecal.measures import brier
 from onlinecal.measures.decision import worst_decision_task
-from onlinecal.measures.groups import ALL
 
 #: groups, at most
 GROUPS = 1000

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from onlinecal.core.arrays import Floats
+from onlinecal.core.columns import ALL
 from onlinecal.core.errors import InvalidData, InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.samples import ours
@@ -21,8 +22,6 @@ from onlinecal.measures.base import Measure, row
 from onlinecal.measures.decision import cdl
 
 F = TypeVar("F", bound=Callable[..., Any])
-#: the group of every round
-ALL = "all"
 
 
 def of_groups(function: F) -> F:

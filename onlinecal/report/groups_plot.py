@@ -11,9 +11,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from onlinecal.core.columns import ROUNDS, Column
+from onlinecal.core.columns import ALL, ROUNDS, Column
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.members import ALL
 from onlinecal.core.words import counted
 from onlinecal.growth.words import literal
 from onlinecal.report.facets import Look, facets, need_study, stacked

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlinecal.core.columns import ACCOUNT, GROUP_REGRET, ROUNDS, Column, Held
+from onlinecal.core.columns import ACCOUNT, GROUP_REGRET, Column, Held, labels_of
 from onlinecal.core.errors import StoreError
 from onlinecal.core.levels import LevelSets
 from onlinecal.core.progress import Progress
@@ -102,8 +102,7 @@ def _totals(
 
 def measured_later(played: Played, panel: Panel) -> tuple[Played, list[tuple[str, str]]]:
     """A cell with further columns, and what cannot be computed, with why."""
-    left, groups = [*played.columns], played.groups
-    streams = [label for label in played.streams if label not in groups]
+    left, (streams, groups) = [*played.columns], labels_of(played.columns)
     if played.origin is not None:
         then, now = played.origin.columns, panel.held(streams, groups)
         left = [c for c in left if c not in now or then.get(c) == now[c]]
@@ -155,9 +154,7 @@ def measure_file_again(path: Path, panel: Panel) -> tuple[int, dict[tuple[str, s
 
 
 def _with_those_there(cell: Planned, held: Mapping[Held, int], panel: Panel) -> Planned:
-    columns = [h.column for h in cell.columns]
-    groups = [c.stream for c in columns if c.measure == ROUNDS]
-    streams = [s for s in dict.fromkeys(c.stream for c in columns if c.stream) if s not in groups]
+    streams, groups = labels_of(h.column for h in cell.columns)
     ready = {h.column: h for h in panel.held(streams, groups).values() if held.get(h, 0) >= cell.runs}
     left = (h for h in cell.columns if ready.get(h.column, h) == h)
     return cell._replace(columns=tuple(dict.fromkeys((*left, *ready.values()))))

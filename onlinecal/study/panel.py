@@ -15,7 +15,7 @@ import numpy as np
 
 from onlinecal.core import errors
 from onlinecal.core.arrays import Floats
-from onlinecal.core.columns import ACCOUNT, GROUP_REGRET, ROUNDS, Column, Held, Kind
+from onlinecal.core.columns import ACCOUNT, ALL, GROUP_REGRET, ROUNDS, Column, Held, Kind
 from onlinecal.core.content import content
 from onlinecal.core.errors import InvalidData, InvalidParameter, MissingParameter, OnlinecalError, failure
 from onlinecal.core.joint import JointDistribution
@@ -28,7 +28,7 @@ from onlinecal.decisions.responses import DecisionMaker, as_decision_maker, resp
 from onlinecal.decisions.tasks import DecisionTask, QuadraticTask, Task
 from onlinecal.measures import MEASURES, OF_SHORT_GAMES
 from onlinecal.measures.base import Bracket, Measure
-from onlinecal.measures.groups import ALL, OF_GROUPS, Family, is_of_groups
+from onlinecal.measures.groups import OF_GROUPS, Family, is_of_groups
 
 T = TypeVar("T")
 #: the measures by name
@@ -220,13 +220,16 @@ class Panel:
         `levels_of` gives the places of some runs, their level sets and their rounds. It is asked of each part of the
         rounds by its number, groups behind streams, and of all of them (None).
         """
-        columns, parts = {c: i for i, c in enumerate(self.columns_of(streams, groups))}, (*streams, *groups)
-        totals, families = np.zeros((len(runs), len(columns))), list[dict[str, JointDistribution]]()
+        key = tuple(streams), tuple(groups)
+        if key not in self._places:
+            self._places[key] = self._places_of(streams, groups)
+        width, each, largest = self._places[key]
+        totals, families = np.zeros((len(runs), width)), list[dict[str, JointDistribution]]()
         if of_groups := len(self.of_parts.asked) < len(self.asked):
             families = [{} for _ in runs]
-        for part, label in [*enumerate(parts), (None, "")]:
+        # All rounds come last, when the Γ of all groups are there.
+        for part, label, own in [*each[1:], each[0]]:
             panel = self.of_parts if label else self
-            own = [columns[replace(column, stream=label)] for column in panel.columns]
             for places, sets, rounds in levels_of(part):
                 if of_groups and (label in groups or not label):
                     for place, gamma in zip(places, sets, strict=True):
@@ -234,14 +237,36 @@ class Panel:
                 found = [families[place] for place in places] if of_groups and not label else None
                 numbers = [runs[place] for place in places]
                 if panel.asked:
-                    totals[np.ix_(places, own)] = panel.read_each(sets, rounds, where, numbers, found)
+                    totals[places, own] = panel.read_each(sets, rounds, where, numbers, found)
                 if label in groups:
-                    totals[places, columns[Column("measure", ROUNDS, stream=label)]] = sets.weights
-        for column, at in columns.items():
-            if column.measure == GROUP_REGRET and column.of_task:
-                each = (replace(column, measure=ACCOUNT[-1], stream=label) for label in ("", *groups))
-                totals[:, at] = np.max([totals[:, columns[one]] for one in each], axis=0)
+                    totals[places, own.stop] = sets.weights
+        for at, regrets in largest:
+            totals[:, at] = totals[:, regrets].max(axis=1)
         return totals
+
+    @cached_property
+    def _places(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], Any]:
+        return {}
+
+    def _places_of(self, streams: Sequence[str], groups: Sequence[str]) -> Any:
+        """How many columns there are; where those of each part are; and of each largest regret, where its regrets are.
+
+        A part is its number (None: all rounds), its label, and a slice, behind which a group has its number of rounds.
+        """
+        columns, own = (
+            {c: i for i, c in enumerate(self.columns_of(streams, groups))},
+            len(self.of_parts.columns),
+        )
+        largest = [
+            (at, [columns[replace(c, measure=ACCOUNT[-1], stream=label)] for label in ("", *groups)])
+            for c, at in columns.items()
+            if c.measure == GROUP_REGRET and c.of_task
+        ]
+        first, each = len(self.columns) + len(largest), list[Any]([(None, "", slice(len(self.columns)))])
+        for part, label in enumerate((*streams, *groups)):
+            each.append((part, label, slice(first, first + own)))
+            first += own + (label in groups)
+        return len(columns), each, largest
 
     def only(self, columns: Container[Column]) -> "Panel":
         """Those of its measures and tasks that have one of these columns; itself where that is all of them."""

@@ -4,12 +4,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from html import escape
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.columns import ROUNDS, Column, Held
+from onlinecal.core.columns import Column, Held, labels_of
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import Floats, JointDistribution
@@ -231,12 +232,12 @@ class Played(_ByNumber):
     @property
     def streams(self) -> list[str]:
         """The labels of nature's streams, and of its groups behind them."""
-        return list(dict.fromkeys(column.stream for column in self.columns if column.stream))
+        return list(chain(*labels_of(self.columns)))
 
     @property
     def groups(self) -> list[str]:
         """The labels of nature's groups."""
-        return [column.stream for column in self.columns if column.measure == ROUNDS]
+        return labels_of(self.columns)[1]
 
     def gamma(self, checkpoint: int, run: int, stream: int | None = None) -> JointDistribution | None:
         """Γ of a run at a checkpoint, as it was measured, to the last bit.

@@ -27,7 +27,7 @@ from onlinecal.engine.result import Result
 from onlinecal.engine.seats import seat
 from onlinecal.engine.start import check_pair, start
 from onlinecal.engine.steps import Coming, Player
-from onlinecal.engine.transcripts import Transcripts, check_kept
+from onlinecal.engine.transcripts import transcripts_of
 from onlinecal.engine.uniforms import Uniforms
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.worlds.base import Simulated, as_world
@@ -90,9 +90,7 @@ class Simulation(Result):
         self.horizon, self.runs, self.asked, self._stopped = horizon, runs, 0, ""
         self.cuts, self.streams = sorted({check_time(cut) for cut in cuts}), max(1, len(world.streams))
         self.groups = world.group_names
-        self.transcripts = None
-        if keeps is not None:
-            self.transcripts = Transcripts(len(runs), check_kept(keeps, world) | {*self.groups})
+        self.transcripts = transcripts_of(len(runs), keeps, world)
         self.forecaster = start("forecaster", forecaster, horizon, runs, self.seed)
         grid = getattr(self.forecaster, "grid", None)
         points = None if grid is None else len(grid)
@@ -162,7 +160,7 @@ class Course:
         draws = Uniforms(Stream(game.seed, ("forecast", strategy_key(forecaster), at), self.runs))
         self._play = play.Play(
             seat("forecaster", forecaster, mine, place), self, IMMEDIATE.clock(horizon, game.seed), draws, draws,
-            self._part_of, self._tell, game.make_room, run=place, groups=game.groups,
+            self._part_of, self._tell, game.make_room, run=place,
         )  # fmt: skip
         self._context: dict[str, float] = {}
         #: questions that are read now; questions and outcomes of the world; its events since the last question
