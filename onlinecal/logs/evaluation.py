@@ -16,10 +16,11 @@ from onlinecal.core.validation import check_same_rows, choice, integer, vector
 from onlinecal.logs.clusters import Blocks, Clustered, labels_of
 from onlinecal.logs.evaluated import evaluated
 from onlinecal.logs.expected import with_halves
-from onlinecal.logs.groups import Samples, columns_of, groups_of, members_in
+from onlinecal.logs.groups import Samples, groups_of
 from onlinecal.logs.intervals import Method
 from onlinecal.logs.resampling import Resample
 from onlinecal.logs.table import Evaluation
+from onlinecal.measures.groups import columns_of, members_in
 
 #: draws of either kind: each is kept, and a million tells a quantile to more digits than an interval has
 MOST = 1_000_000
@@ -122,7 +123,7 @@ def evaluate(
             raise InvalidParameter(
                 "evaluate: y, weights or clusters beside a JointDistribution, which holds them"
             )
-        if groups:
+        if groups is not None:
             raise InvalidParameter(
                 "evaluate: groups beside a JointDistribution, which does not tell its samples apart; expected p and y"
             )
@@ -130,11 +131,11 @@ def evaluate(
     elif y is None:
         raise InvalidParameter("evaluate: y is missing; expected the outcomes of the predictions p")
     else:
-        columns = columns_of(groups or {})
+        columns = columns_of("evaluate", {} if groups is None else groups)
         given = plain({"p": p, "y": y, "weights": weights, "clusters": clusters, **columns}, **words)
         if groups:
             many = {ALL: len(given["p"])}
-            many |= {name: len(rows) for name, rows in members_in(given, groups).items()}
+            many |= {name: len(rows) for name, rows in members_in("evaluate", given, groups).items()}
         given = with_halves(given) if fractional else given
         weights, clusters = given["weights"], given["clusters"]
         gamma = JointDistribution.from_samples(given["p"], given["y"], weights=weights)
@@ -158,5 +159,5 @@ def evaluate(
     if each is None or not groups:
         return found
     own = Samples(each[0], each[1], None if weights is None else each[2], None, Blocks(labels))
-    members = members_in(given, groups)
+    members = members_in("evaluate", given, groups)
     return replace(found, groups=groups_of(own, resample, members, many, draws, times, level, seed, method))

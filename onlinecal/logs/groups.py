@@ -1,7 +1,7 @@
 """Groups of rows, which may overlap: a table of them, the measures of all of them, and the worst one in words."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +10,6 @@ import numpy as np
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.columns import ALL, Column
-from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import cores
 from onlinecal.logs.clusters import Blocks, resampled
@@ -173,25 +172,6 @@ class Groups:
         made = any(group.ece_interval or group.smooth_ce_interval for group in self.groups)
         together = f"intervals of groups hold together with {100.0 * self.level:.4g} % (Bonferroni)"
         return [self.words, *[together] * made, *self.missing]
-
-
-def columns_of(groups: Mapping[str, Any]) -> dict[str, Any]:
-    """The memberships of samples, by names for errors."""
-    if not isinstance(groups, Mapping) or ALL in groups:
-        expected = f"a mapping name → 0 or 1 of each sample, without {ALL!r}, which has every one"
-        raise InvalidParameter(f"evaluate: groups = {groups!r:.60}; expected {expected}")
-    return {f"groups[{name!r}]": values for name, values in groups.items()}
-
-
-def members_in(given: Mapping[str, Any], groups: Iterable[str]) -> dict[str, Ints]:
-    """The numbers of the samples in each group."""
-    n, found = len(given["p"]), dict[str, Ints]()
-    for name in groups:
-        values = given[f"groups[{name!r}]"]
-        if (inside := np.asarray(values)).shape != (n,) or not np.isin(inside, (0, 1)).all():
-            raise InvalidData(f"evaluate: groups[{name!r}] is {values!r:.60}; expected {n} values of 0 or 1")
-        found[name] = np.flatnonzero(inside == 1)
-    return found
 
 
 def groups_of(

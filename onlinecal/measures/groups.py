@@ -11,12 +11,12 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from onlinecal.core.arrays import Floats
+from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.columns import ALL
-from onlinecal.core.errors import InvalidData, InvalidParameter, meant
-from onlinecal.core.joint import JointDistribution
-from onlinecal.core.samples import ours
-from onlinecal.core.validation import choice
+from onlinecal.core.errors import InvalidData, InvalidParameter, in_one_line, meant
+from onlinecal.core.joint import JointDistribution, samples
+from onlinecal.core.samples import ours, plain
+from onlinecal.core.validation import check_names, check_same_rows, choice, vector
 from onlinecal.decisions.tasks import Task, as_task
 from onlinecal.measures.base import Measure, row
 from onlinecal.measures.decision import cdl
@@ -101,26 +101,45 @@ def family_of(
     name: str, groups: Any, p: Any = None, y: Any = None, weights: Any = None, **words: Any
 ) -> Family:
     """Γ of each group, of a mapping of them, or of samples and a mapping of memberships."""
-    if not isinstance(groups, Mapping):
-        expected = "a mapping name → Γ, or beside p and y name → 0, 1, …"
-        raise InvalidParameter(f"{name}: groups = {groups!r}; expected {expected}")
     if p is None:
+        if not isinstance(groups, Mapping):
+            expected = "a mapping name → Γ, or beside p and y name → 0, 1, …"
+            raise InvalidParameter(f"{name}: groups = {in_one_line(groups)}; expected {expected}")
         wrong = not all(isinstance(gamma, JointDistribution) for gamma in groups.values())
         if wrong or ALL not in groups:
             expected = f"a JointDistribution of each, and of {ALL!r}, which has every round"
             raise InvalidParameter(f"{name}: groups {', '.join(map(repr, groups))}; expected {expected}")
         return Family({ALL: groups[ALL], **groups})
-    family = Family({ALL: JointDistribution.from_samples(p, y, weights=weights, **words)})
-    p, y = np.asarray(p), np.asarray(y)
-    for group, members in groups.items():
-        inside = np.asarray(members)
-        if group == ALL or inside.shape != p.shape[:1] or not np.isin(inside, (0, 1)).all():
-            expected = f"{len(p)} values of 0 or 1, and no group {ALL!r}, which has every round"
-            raise InvalidData(f"{name}: group {group!r} is {members!r:.60}; expected {expected}")
-        if (inside := inside.astype(bool)).any():
-            own = None if weights is None else np.asarray(weights)[inside]
-            family[group] = JointDistribution.from_samples(p[inside], y[inside], weights=own, **words)
+    given = plain({"p": p, "y": y, "weights": weights, **columns_of(name, groups)}, **words)
+    p, y, *w = samples(given["p"], given["y"], given["weights"])
+    check_same_rows(given)
+    every = {ALL: np.arange(len(p)), **members_in(name, given, groups)}
+    family = Family()
+    for group, rows in every.items():
+        own = w[0][rows] if w else None
+        if len(rows) and (own is None or group == ALL or own.any()):
+            family[group] = JointDistribution.from_samples(p[rows], y[rows], weights=own)
     return family
+
+
+def columns_of(name: str, groups: Any) -> dict[str, Any]:
+    """The memberships of samples, by names for errors."""
+    if not isinstance(groups, Mapping) or ALL in groups:
+        expected = f"a mapping name → 0 or 1 of each sample, without {ALL!r}, which has every one"
+        raise InvalidParameter(f"{name}: groups = {in_one_line(groups)}; expected {expected}")
+    return {f"groups[{group!r}]": values for group, values in groups.items()}
+
+
+def members_in(name: str, given: Mapping[str, Any], groups: Iterable[str]) -> dict[str, Ints]:
+    """The numbers of the samples in each group."""
+    n, found = len(given["p"]), dict[str, Ints]()
+    for group in groups:
+        values = given[column := f"groups[{group!r}]"]
+        inside = vector(column, values)
+        if inside.shape != (n,) or not np.isin(inside, (0, 1)).all():
+            raise InvalidData(f"{name}: {column} is {in_one_line(values)}; expected {n} values of 0 or 1")
+        found[group] = np.flatnonzero(inside == 1)
+    return found
 
 
 def of_family(function: Callable[..., Worst]) -> Callable[..., float]:
@@ -133,7 +152,9 @@ def of_family(function: Callable[..., Worst]) -> Callable[..., float]:
             options, given = {"groups": given[0], **options}, ()
         named = dict(zip(("p", "y"), given, strict=False))
         rows = {**named, **ours(function.__name__, options, tuple(named))}
-        if not (family := rows.get("groups")) or len(rows) > 1 or not isinstance(family, Family):
+        family = rows.get("groups")
+        if len(rows) > 1 or not isinstance(family, Family):
+            check_names(function.__name__, samples, rows, ("groups", *known))
             family = family_of(function.__name__, rows.pop("groups", None), **rows)
         return function(family, **own)
 

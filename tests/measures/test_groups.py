@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import onlinecal as oc
@@ -116,14 +117,39 @@ def test_a_mapping_of_gammas_and_weights():
     )
 
 
+def test_samples_are_read_once_for_all_groups():
+    """Labels that a group lacks, rows that are dropped, and a group whose rows all have weight 0."""
+    plain = g.multi_ece.worst(P, Y, groups=MEMBERS, per="round")
+    words = ["won" if y else "lost" for y in Y]
+    for more in ({}, {"negative": "lost"}):
+        given = {"groups": MEMBERS | {"lost": [0, 0, 0, 0, 0, 0, 1, 0]}, "positive": "won", **more}
+        assert g.multi_ece.worst(P, words, **given, per="round") == (0.75, "lost", None)
+    longer = {name: [*inside, 1, 1] for name, inside in MEMBERS.items()}
+    dropped = g.multi_ece.worst(
+        [*P, 0.9, 0.9], [*words, "void", "void"], groups=longer, positive="won", drop="void", per="round"
+    )
+    assert dropped == plain
+    weights = [0, 0, 1, 1, 0, 0, 1, 1]
+    assert list(g.family_of("of weights", MEMBERS, P, Y, weights)) == ["all", "b", "c"]
+
+
+def frame(columns, first=0):
+    return pd.DataFrame(columns, index=range(first, first + 8))
+
+
 @pytest.mark.parametrize(
     ("call", "error", "said"),
     [
+        (lambda: g.multi_ece(P, Y, groups={"odd": ["1"] * 8}), InvalidData, r"groups\['odd'\]\[0\] = '1'"),
+        (lambda: g.multi_ece(P, Y, groups={"odd": [None] * 8}), InvalidData, "expected 8 values of 0 or 1"),
         (lambda: g.multi_ece(P, Y), InvalidParameter, "groups = None; expected a mapping"),
+        (lambda: g.multi_ece(P, Y, groups=frame(MEMBERS)), InvalidParameter, "expected a mapping name"),
+        (lambda: g.multi_ece(frame({"p": P})["p"], Y, groups={"c": frame(MEMBERS, 1)["c"]}), InvalidData, "indices"),
+        (lambda: g.multi_ece(P, Y, groups=MEMBERS, week=1), InvalidParameter, "multi_ece has no parameter 'week'"),
         (lambda: g.multi_ece({"odd": oc.JointDistribution.from_samples(P, Y)}), InvalidParameter, "'all', which has"),
-        (lambda: g.multi_ece(P, Y, groups={"odd": [1, 0]}), InvalidData, "group 'odd' is .*; expected 8 values"),
+        (lambda: g.multi_ece(P, Y, groups={"odd": [1, 0]}), InvalidData, r"groups\['odd'\] is .*; expected 8 values"),
         (lambda: g.multi_ece(P, Y, groups={"odd": [2] * 8}), InvalidData, "expected 8 values of 0 or 1"),
-        (lambda: g.multi_ece(P, Y, groups={"all": [1] * 8}), InvalidData, "no group 'all'"),
+        (lambda: g.multi_ece(P, Y, groups={"all": [1] * 8}), InvalidParameter, "without 'all', which"),
         (lambda: g.multi_ece(P, Y, groups=MEMBERS, per="week"), InvalidParameter, "per = 'week'"),
         (lambda: g.swap_multi_ece({"all": FIRST, "odd": SECOND}), InvalidData, "'all' lacks"),
     ],
