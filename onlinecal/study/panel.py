@@ -142,7 +142,7 @@ class Panel:
             # An option that is out of range is refused before the game.
             if asked.of_groups:
                 if asked.options or asked.columns[0].kind == "function":
-                    measured(asked.name, asked.function, Family({ALL: _sample()}))
+                    measured(asked.name, asked.function, _AnyGroup({ALL: _sample()}))
             elif asked.needs is None and (asked.options or asked.columns[0].kind == "function"):
                 measured(asked.name, asked.function, _sample())
         return panel
@@ -324,6 +324,13 @@ def _one_by_one(
             yield asked.read(seen)
         except OnlinecalError as error:
             raise InvalidData(f"{error}; {where}, run {run}") from error
+
+
+class _AnyGroup(Family):
+    """Γ of whichever group is asked for, since no nature is known yet."""
+
+    def __missing__(self, name: str) -> JointDistribution:
+        return self[ALL]
 
 
 @cache

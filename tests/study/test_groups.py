@@ -148,3 +148,12 @@ def test_a_measure_of_ones_own():
     gammas = [cell.gamma(-1, 0, k) for k in (None, 0, 1, 2, 3)]
     known = {i: gamma for i, gamma in enumerate(gammas) if gamma is not None}
     assert cell.totals["widest"][-1, 0] == pytest.approx(200 * widest(known))
+
+
+def test_a_measure_of_a_user_may_ask_for_a_group_by_name():
+    @oc.of_groups
+    def gap(groups):
+        return groups["odd"].base_rate - groups["all"].base_rate
+
+    study = played(nature=Grouped(Drift(), {"odd": 1.0}), measures=[gap])
+    assert study.curve("gap").totals[-1].tolist() == [0.0] * 3
