@@ -1,5 +1,6 @@
 """Columns of a file that say which of its rows are in which groups."""
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -11,7 +12,9 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.rows import Rows, as_number
 
 #: words of members and of others, in lower case
-MEMBER, OTHER = {"1", "1.0", "true"}, {"0", "0.0", "false"}
+MEMBER, OTHER = {"1", "true"}, {"0", "false"}
+#: whole numbers in digits, of which 2 and 2.0 are one
+WHOLE = re.compile(r"[+-]?(0|[1-9]\d*)(\.0*)?", re.ASCII)
 
 
 class Members(NamedTuple):
@@ -30,7 +33,8 @@ def members_of(table: Rows, columns: Iterable[str]) -> Members:
     groups, missing = dict[str, NDArray[np.bool_]](), dict[str, NDArray[np.bool_]]()
     for column in columns:
         place, words = table.groups(column)
-        known = [word for word in words if word]
+        words = [str(int(word.partition(".")[0])) if WHOLE.fullmatch(word) else word for word in words]
+        known = list(dict.fromkeys(word for word in words if word))
         if {word.lower() for word in known} <= MEMBER | OTHER:
             found = {column: [word.lower() in MEMBER for word in words]}
         else:
@@ -57,4 +61,4 @@ def members_of(table: Rows, columns: Iterable[str]) -> Members:
 def _whole(word: str) -> bool:
     """Whether it is no number, or a whole one."""
     value, _ = as_number(word)
-    return value is None or value == round(value)
+    return value is None or value.is_integer()
