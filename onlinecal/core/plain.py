@@ -129,7 +129,7 @@ def copies(said: str, shared: dict[str, Any]) -> dict[str, Any]:
 
 
 #: facts that the package reads from the class
-_FACTS = {"needs", "reveals", "streams", "certifies"}
+_FACTS = {"needs", "reveals", "streams", "groups", "certifies"}
 
 
 def _shared(cls: type) -> dict[str, Any]:

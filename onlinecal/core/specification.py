@@ -1,6 +1,6 @@
 """The common parts of forecasters and natures: facts, ranges of parameters, parts, and players in plain Python."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -11,6 +11,7 @@ from onlinecal.core.errors import InvalidParameter, OnlinecalError, in_one_line
 from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.plain import (
+    TRIED,
     Copier,
     Maker,
     changes,
@@ -186,8 +187,12 @@ def declared(fact: str, kind: Callable[[Any], Any] | None = None) -> Any:
         value = getattr(plain.origin, fact, None)
         if kind is None:
             return value if isinstance(value, bool | str) else None
-        listed = isinstance(value, Iterable) and not isinstance(value, str)
-        names = kind(value if listed else ())
+        if isinstance(value, property):  # of a class: its objects have the names
+            value = getattr(plain.player(TRIED, Stream(0, ("declared",), range(1))), fact)
+        # What can be read once would be empty the second time; a set has another order in each process.
+        listed = isinstance(value, Iterable) and not isinstance(value, str | Iterator)
+        ordered = sorted(value, key=str) if isinstance(value, set | frozenset) else value
+        names = kind(ordered if listed else ())
         if not (listed or value is None) or not all(isinstance(name, str) for name in names):
             said = f"{plain.role} {plain.name!r} declares {fact} = {in_one_line(value)}"
             raise InvalidParameter(f"{said}; expected names, in a set or tuple")

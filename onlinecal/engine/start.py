@@ -14,7 +14,7 @@ from onlinecal.core.specification import OfPlain
 from onlinecal.core.strategy import check_facts, strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import is_whole
-from onlinecal.engine.steps import Forecaster, Nature, Player
+from onlinecal.engine.steps import ASKED_AT, Forecaster, Nature, Player
 
 
 def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any:
@@ -77,6 +77,10 @@ def check_specification(role: str, strategy: Any) -> None:
         raise InvalidParameter(f"{role} {strategy_name(strategy)!r} declares {fault}")
     if role == "forecaster":
         return
+    if ASKED_AT in strategy.reveals:
+        raise _undeclared(
+            role, strategy, "reveals", f"none called {ASKED_AT!r}, which is the time of a question"
+        )
     groups = strategy.group_names
     good = all(isinstance(group, str) and group for group in groups)
     if not good or len({*groups, ALL}) <= len(groups) or not {*groups} <= strategy.reveals:

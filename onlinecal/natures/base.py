@@ -54,6 +54,12 @@ class OfNatures(Composition, Nature):
     def recorded(self) -> bool:
         return any(part.recorded for part in self._parts.values())
 
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """Those of the groups of all parts that it reveals."""
+        first, *others = (part.group_names for part in self._parts.values())
+        return tuple(name for name in first if name in self.reveals and all(name in each for each in others))
+
 
 def check_weights(values: Any, what: str, many: int) -> None:
     """Refuses weights that are not one for each part, at least 0, and not all 0."""

@@ -129,6 +129,10 @@ class Grouped(OfNatures):
         return self.of.reveals | {*self.groups}
 
     @property
+    def group_names(self) -> tuple[str, ...]:
+        return tuple(self.groups)
+
+    @property
     def streams(self) -> Any:
         """Those of the part."""
         return self.of.streams

@@ -3,12 +3,22 @@
 import numpy as np
 import pytest
 
-from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import Constant, EmpiricalMean, ForecastHedging
-from onlinecal.natures import Contrarian, Drift, Greedy, GroupContrarian, Grouped, Replay, as_nature
+from onlinecal.forecasters import Constant, EmpiricalMean, ForecastHedging, GroupHedging
+from onlinecal.natures import (
+    Contrarian,
+    Drift,
+    Greedy,
+    GroupContrarian,
+    Grouped,
+    Replay,
+    Streams,
+    Switch,
+    as_nature,
+)
 from tests.by_hand import noted, revealed
 
 HORIZON, RUNS = 200, 2
@@ -129,6 +139,44 @@ def test_declared_groups():
     assert [game.gamma(0, group).weight for group in range(16)] == [4.0] * 16
 
 
+class Told:
+    """A class without room for copies of the lists that it declares."""
+
+    __slots__ = ()
+    reveals, groups = ["b", "c", "a"], ["b", "a"]
+
+    def context(self, round):
+        return dict.fromkeys(self.reveals, 1)
+
+    def probability(self):
+        return 0.5
+
+
+def test_the_groups_of_plain_classes():
+    asked = type("Asked", (Told,), dict.fromkeys(("reveals", "groups"), property(lambda self: ("b", "a"))))
+    # A set has another order in each process.
+    unordered = type("Unordered", (Told,), dict.fromkeys(("reveals", "groups"), frozenset("lkjihgfedcba")))
+    for cls, names in ((Told, "ba"), (asked, "ba"), (unordered, "abcdefghijkl")):
+        game = Game(Constant(p=0.5), cls, horizon=2, runs=range(2))
+        game.advance(2)
+        assert game.groups == tuple(names)
+        assert [game.gamma(1, group).weight for group in range(len(names))] == [2.0] * len(names)
+    with pytest.raises(InvalidParameter, match=r"declares groups = <generator .*; expected names, in a set"):
+        Game(Constant(p=0.5), own(groups=(name for name in ("odd",))), horizon=4, runs=range(1))
+    with pytest.raises(InvalidParameter, match="none called 'asked at', which is the time"):
+        Game(Constant(p=0.5), Grouped(Drift(), {"odd": 0.5, "asked at": 0.5}), horizon=4, runs=range(1))
+
+
+def test_what_is_made_of_natures_has_the_groups_of_all_of_them():
+    of = [Grouped(Drift(), dict.fromkeys(names, 1.0)) for names in ("abc", "cbd")]
+    for nature in (Switch(*of), Streams(of)):
+        assert nature.group_names == ("b", "c")
+        game = Game(GroupHedging(), nature, horizon=8, runs=range(1))
+        game.advance(8)
+        assert [game.gamma(0, len(nature.streams) + group).weight for group in range(2)] == [8.0, 8.0]
+    assert Switch(of[0], Drift()).group_names == ()
+
+
 def test_a_plain_forecaster_is_told_the_groups():
     class Told:
         needs = "groups"
@@ -158,3 +206,26 @@ def test_groups_of_a_file(tmp_path):
     game = Game(Constant(p=0.5), nature, horizon=4, runs=range(1))
     game.advance(4)
     assert [game.gamma(0, k).positives.sum() for k in range(3)] == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("cells", "members"),
+    [
+        ("1.00 -0 +1.0 true", {"g": [1, 0, 1, 1]}),
+        ("2 2.0 3 03", {"g: 2": [1, 1, 0, 0], "g: 3": [0, 0, 1, 0], "g: 03": [0, 0, 0, 1]}),
+        ("0 1 2 NA", {"g: 0": [1, 0, 0, 0], "g: 1": [0, 1, 0, 0], "g: 2": [0, 0, 1, 0]}),
+        ("yes no YES no", {"g: yes": [1, 0, 0, 0], "g: no": [0, 1, 0, 1], "g: YES": [0, 0, 1, 0]}),
+        ("1,000 1 0 0", {"g: 1,000": [1, 0, 0, 0], "g: 1": [0, 1, 0, 0], "g: 0": [0, 0, 1, 1]}),
+        ("inf 0 1 1", "column 'g' of groups holds inf; expected 0 and 1, texts or whole numbers"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:1 missing")
+def test_cells_of_groups(tmp_path, cells, members):
+    file = tmp_path / "days.csv"
+    file.write_text("outcome;g\n" + "".join(f"1;{cell}\n" for cell in cells.split()))
+    if isinstance(members, str):
+        with pytest.raises(OnlinecalError, match=members):
+            Replay(str(file), groups=["g"])
+    else:
+        found = Replay(str(file), groups=["g"]).members
+        assert {name: inside.tolist() for name, inside in found.items()} == members
