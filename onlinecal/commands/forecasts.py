@@ -112,6 +112,7 @@ def measure(
     if classes or labels is not None:
         others = {
             "--forecast": forecast, "--positive": positive, "--negative": negative, "--above": above, "--by": by,
+            "--groups": groups,
             "--fractional": fractional, "--resolutions": resolutions, "--time": time, "--weight": weight, "--id": key,
             "--cluster": cluster, "--measure": name, "--all": everything, "--sort": sort, "--in-parts": in_parts,
         }  # fmt: skip

@@ -24,6 +24,7 @@ from onlinecal.logs.table import Evaluation, Row, Value
 from onlinecal.logs.units import OfLogs
 from onlinecal.measures import EVERYTHING, with_all
 from onlinecal.measures.base import Measure, ends
+from onlinecal.measures.groups import is_of_groups
 from onlinecal.study.panel import KNOWN, each_measure, listed, named_measure
 
 #: name → a measure that no game has
@@ -54,6 +55,11 @@ def evaluated(
             raise InvalidParameter(
                 f"evaluate: {column.name!r} is a measure of rounds, their order, times and context, which a list of "
                 "forecasts does not tell; expected measures of a JointDistribution"
+            )
+        if is_of_groups(record.function):
+            raise InvalidParameter(
+                f"evaluate: {column.name!r} is a measure of all groups at once, which the result has beside these "
+                "where groups are given; expected measures of a JointDistribution"
             )
         if column.name in [one.name for one in asked]:
             raise InvalidParameter(f"evaluate: {column.name!r} is asked for twice; expected each once")

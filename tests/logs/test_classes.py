@@ -214,6 +214,7 @@ CSV = "p_cat,p_dog,label\n"
         (".5,.5,cat\n", ("--labels", "cat"), "--labels cat; expected 2 different ones"),
         (".5,.5,cat\n", ("--outcome", "p_cat"), "'p_cat' is asked for twice"),
         (".5,.5,cat\n", ("--by", "label"), "--by beside --classes"),
+        (".5,.5,cat\n", ("--groups", "label"), "--groups beside --classes"),
         (".5,.5,cat\n", ("-f", "p_cat"), "--forecast beside --classes"),
         ("", (), "no rows"),
     ],

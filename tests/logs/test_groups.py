@@ -184,6 +184,12 @@ def test_memberships_that_are_none_are_refused(tmp_path):
             evaluate(p, y, groups=given)
     with pytest.raises(InvalidParameter, match="without 'all', which has every one"):
         evaluate(p, y, groups={"all": [1, 1]})
+    with pytest.raises(InvalidParameter, match=r"expected a mapping name → 0 or 1"):
+        evaluate(p, y, groups=pd.DataFrame({"odd": [1, 0]}))
+    with pytest.raises(
+        InvalidParameter, match="'multi_ece' is a measure of all groups at once, which the result has"
+    ):
+        evaluate(p, y, groups={"odd": [1, 0]}, measures=["multi_ece"])
     with pytest.raises(InvalidParameter, match="groups beside a JointDistribution"):
         evaluate(oc.JointDistribution.from_samples(p, y), groups={"odd": [1, 0]})
     table = frame(40).rename(columns={"winter": "all"})
