@@ -53,7 +53,7 @@ def strategy_key(strategy: Any) -> str:
 def strategy_label(strategy: Any) -> str:
     """A short name for people: parameters that differ from the defaults; of a plug-in, those that it is called with."""
     fields = [f for f in dataclasses.fields(strategy) if f.init] if dataclasses.is_dataclass(strategy) else []
-    changed = [f.name for f in fields if _differs(getattr(strategy, f.name), f.default)]
+    changed = [f.name for f in fields if _differs(getattr(strategy, f.name), _default(f))]
     if "name" in changed:
         changed = [key for key in changed if key != "name" and not callable(getattr(strategy, key))]
     made = getattr(strategy, "make", None)
@@ -82,6 +82,10 @@ def title(made: Any) -> str:
 def _title(strategy: Any) -> str:
     # An acronym stays one: CDL minimiser.
     return " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in _words(strategy))
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
 def _differs(value: Any, default: Any) -> bool:

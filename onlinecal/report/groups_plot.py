@@ -99,8 +99,8 @@ def plot_groups(study: Study, measures: str | Sequence[str] | None = None, **loo
 
 def draw_groups(axis: Any, part: pd.DataFrame) -> None:
     """The groups of one panel, named where they are few."""
-    there = part[part["error"] > 0]
-    least, most = there["rounds"].min() / 1.5, there["rounds"].max() * 2.0
+    there, sizes = part[part["error"] > 0], part["rounds"][part["rounds"] > 0]
+    least, most = (sizes.min() / 1.5, sizes.max() * 2.0) if len(sizes) else (1.0, 2.0)
     x = np.geomspace(least, most, 50)
     heights = [*there["error"], least**-0.5, most**-0.5]
     axis.set(xscale="log", yscale="log", xlim=(least, most), ylim=(min(heights) / 1.5, max(heights) * 1.5))

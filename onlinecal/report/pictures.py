@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
-from onlinecal.core.columns import ROUNDS, Column
+from onlinecal.core.columns import ALL, ROUNDS, Column
 from onlinecal.core.errors import InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.words import counted
@@ -70,8 +70,8 @@ def draw(
             raise InvalidParameter(f"--kind {kind} of {' and '.join(measure)}; expected one --measure")
         run, group = options.pop("run", None), options.pop("group", "")
         gammas = study_gammas(study, options.pop("round", None), run, group)
-        style["title"] += f" · {group}" * bool(group)
-        style["title"] += f" · {counted(runs_of(study.cells))} together" if run is None else f" · run {run}"
+        which = f"{counted(runs_of(study.cells))} together" if run is None else f"run {run}"
+        style["title"] = " · ".join(filter(None, (style["title"], group, which)))
         if kind == "reliability":
             options["band"] = None  # in a game predictions depend on outcomes
         return plot(gammas, **options, **({"measure": measure[0]} if measure else {}), **style), ""
@@ -107,7 +107,11 @@ def draw(
         labels = {name for cell in study.cells for name in cell.groups}
         options["groups"] = (
             study.curves(
-                [name for name, c in study.columns.items() if c.measure == "ece" and c.stream in labels]
+                [
+                    name
+                    for name, c in study.columns.items()
+                    if c == Column("measure", "ece", stream=c.stream) and c.stream in labels
+                ]
             )
             if labels
             else []
@@ -125,8 +129,8 @@ def study_gammas(
     cells = sorted(study.cells, key=lambda cell: cell.horizon)
     if group:
         known = list(dict.fromkeys(name for cell in cells for name in cell.streams))
-        group = meant("group", group, known)
-        cells = [cell for cell in cells if group in cell.streams]
+        group = "" if group == ALL and ALL not in known else meant("group", group, known)
+        cells = [cell for cell in cells if not group or group in cell.streams]
     longest = {(c.forecaster, c.nature): c for c in cells if round is None or round in c.rounds.tolist()}
     if not longest:
         times = sorted({t for cell in study.cells for t in cell.rounds.tolist()})

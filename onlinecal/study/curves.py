@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlinecal.core.arrays import Floats, Ints
-from onlinecal.core.columns import Column, asked_for, named
+from onlinecal.core.columns import ALL, Column, asked_for, named
 from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName, meant
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.words import number_of
@@ -220,11 +220,12 @@ class Study:
         """Γ of a run, as it was measured; None where it is not kept (see `Played.gamma`).
 
         Labels or registered names of players, and the horizon, may be left out where there is only one. `round` is one
-        of the checkpoints, by default the last; `group` or `stream` a label of one, "" for all rounds.
+        of the checkpoints, by default the last; `group` or `stream` a label of one, "" for all rounds, as is
+        the group ``all``.
         """
         if group and stream:
             raise InvalidParameter(f"group = {group!r} beside stream = {stream!r}; expected one of them")
-        stream = group or stream
+        kind, stream = ("group", group) if group else ("stream", stream)
         who = self._only("forecaster", forecaster, self.forecasters)
         whom = self._only("nature", nature, self.natures)
         cells = {cell.horizon: cell for cell in self._pairs.get((who, whom), [])}
@@ -240,8 +241,10 @@ class Study:
             raise InvalidParameter(
                 f"round = {round}; expected one of the checkpoints {', '.join(map(str, times))}"
             )
+        if group == ALL and ALL not in cell.streams:
+            stream = ""
         if stream and stream not in cell.streams:
-            raise UnknownName.of("stream", stream, cell.streams)
+            raise UnknownName.of(kind, stream, cell.streams)
         at = -1 if round is None else times.index(round)
         return cell.gamma(at, run, cell.streams.index(stream) if stream else None)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError
-from onlinecal.core.strategy import strategy_key
+from onlinecal.core.strategy import strategy_key, strategy_label
 from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import Constant, EmpiricalMean, ForecastHedging, GroupHedging
@@ -191,6 +191,11 @@ def test_a_plain_forecaster_is_told_the_groups():
     game = Game(Told, Own, horizon=30, runs=range(2))
     game.advance(30)
     assert game.gamma(0).predictions.tolist() == [0.75]
+
+
+def test_labels_have_what_differs_from_the_defaults():
+    assert strategy_label(GroupContrarian({"odd": 0.5})) == 'group contrarian (groups={"odd": 0.5})'
+    assert strategy_label(Grouped(Drift(), {"odd": 0.5}, {"odd": 0.1})).endswith('rates={"odd": 0.1})')
 
 
 def test_groups_of_a_file(tmp_path):

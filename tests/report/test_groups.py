@@ -22,7 +22,8 @@ def study():
               "thresholds": {"odd": 0.8, "all": 0.4}}  # fmt: skip
     return oc.play(
         [oc.forecasters.GroupHedging(), oc.forecasters.ForecastHedging()], nature,
-        horizon=[50, 100, 400], runs=3, measures=["ece", "multi_ece", "cdl"], tasks=["umbrella"],
+        horizon=[50, 100, 400], runs=3, measures=["ece", "multi_ece", "cdl", {"name": "ece", "order": 2}],
+        tasks=["umbrella"],
     )  # fmt: skip
 
 
@@ -70,15 +71,25 @@ def test_names_of_groups_with_errors_that_are_alike_do_not_meet():
     assert not [1 for i, one in enumerate(boxes) for other in boxes[:i] if one.overlaps(other)]
 
 
+def test_errors_of_0_are_not_drawn():
+    sure = {"name": "grouped", "of": {"name": "bernoulli", "q": 1.0}, "groups": {"odd": 0.5}}
+    study = oc.play(
+        {"name": "constant", "p": 1.0}, sure, horizon=20, runs=2, measures=["ece"], progress=False
+    )
+    (axis,) = draw(study, "groups")[0].axes
+    assert len(axis.lines) == 1
+    assert not axis.texts
+    assert axis.get_xlim()[0] < 20 < axis.get_xlim()[1]
+
+
 def test_thin_lines_are_the_groups_beside_the_worst(study):
     figure, _ = draw(study, measure=["ece", "multi_ece"])
     plain, worst = figure.axes
     thin = [line for line in worst.lines if line.get_linewidth() == 0.6]
     assert not [line for line in plain.lines if line.get_linewidth() == 0.6]
     wanted = [study.curve(f"ece @ {group}", who).mean for who in WHO for group in ("odd", "rare", "none")]
-    assert sorted(line.get_ydata().tolist()[-1] for line in thin)[:4] == pytest.approx(
-        sorted(mean[-1] for mean in wanted if mean[-1] > 0)
-    )
+    drawn = [line.get_ydata().tolist()[-1] for line in thin]
+    assert sorted(y for y in drawn if y > 0) == pytest.approx(sorted(y[-1] for y in wanted if y[-1] > 0))
     assert "each group" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
@@ -91,7 +102,14 @@ def test_diagrams_of_a_group_are_of_its_rounds(study):
             merged = there[0].merge(*there[1:])
             for name in ("predictions", "counts", "positives"):
                 assert np.array_equal(getattr(gamma, name), getattr(merged, name))
-    assert draw(study, "reliability", group="odd")[0].axes
+    assert draw(study, "reliability", group="odd")[0].get_suptitle() == "odd · 3 runs together"
+    every, all_rounds = (study_gammas(study, group=group) for group in ("all", ""))
+    assert [gamma.counts.tolist() for gamma in every.values()] == [
+        gamma.counts.tolist() for gamma in all_rounds.values()
+    ]
+    assert study.gamma(WHO[0], horizon=400, group="all").weight == 400
+    with pytest.raises(OnlinecalError, match="unknown group 'od'"):
+        study.gamma(WHO[0], horizon=400, group="od")
     with pytest.raises(InvalidParameter, match="group 'none' has no round in games of group hedging"):
         draw(study, "reliability", group="none")
     with pytest.raises(OnlinecalError, match="'od'"):
