@@ -12,6 +12,7 @@ import onlinecal as oc
 from onlinecal import ClassDistribution
 from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
 from onlinecal.measures import classes
+from onlinecal.measures.classes import programs
 from tests.marks import slow
 from tests.strategies import gammas
 
@@ -174,6 +175,19 @@ def test_the_programs_are_those_of_the_definitions(many, seed):
         gamma = some(rng)
         found = classes.cdl(gamma), classes.smooth_ce(gamma)
         assert found == pytest.approx(definitions(gamma), abs=1e-8)
+
+
+def test_programs_of_many_levels_miss_no_inequality(seed, monkeypatch):
+    """They begin with those of near levels; the definitions have all."""
+    monkeypatch.setattr(programs, "FIRST", 2)
+    rng = np.random.default_rng(seed)
+    v, q = rng.dirichlet([1, 1, 1], (2, 30))
+    gamma = LEVELS(v, rng.random(30), 0.7 * v + 0.3 * q)
+    assert (classes.cdl(gamma), classes.smooth_ce(gamma)) == pytest.approx(definitions(gamma), abs=1e-8)
+    binary = oc.JointDistribution.from_counts(rng.random(60), np.full(60, 9), rng.integers(0, 10, 60))
+    for name in PROGRAMS:
+        want = pytest.approx(getattr(oc.measures, name)(binary), abs=1e-8)
+        assert getattr(classes, name)(as_classes(binary)) == want
 
 
 @pytest.mark.parametrize("many", [20, slow(300)])

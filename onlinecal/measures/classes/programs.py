@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.classes import ClassDistribution, of_classes
@@ -15,6 +16,8 @@ from onlinecal.decisions.class_tasks import ClassTask
 MOST_LEVELS = 400
 #: by how much an inequality may be missed
 WITHIN = 1e-10
+#: inequalities of each point to begin with, those with its nearest levels; then all are added that are missed
+FIRST = 16
 #: levels nearer than this are told apart by inequalities of their own; gains less than this times the largest are 0
 NEAR, SMALL = 1e-4, 1e-14
 #: the share of a strictly proper score in the worst task, by which ties are broken
@@ -129,7 +132,8 @@ def _lipschitz(r: Floats, apart: Floats) -> float:
     matrix = csr_array(
         (np.repeat([1.0, -1.0], size), (rows, np.concatenate((i, j + many)))), shape=(size, len(gain))
     )
-    return float(gain @ _solved(gain, matrix, near[i, j], (-1.0, 1.0)))
+    first = (_nearest(near) | _nearest(near.T).T).ravel()
+    return float(gain @ _solved(gain, matrix, near.ravel(), (-1.0, 1.0), first))
 
 
 def _payoffs_of(gamma: ClassDistribution, swap: bool) -> tuple[float, Floats, Floats]:
@@ -139,15 +143,18 @@ def _payoffs_of(gamma: ClassDistribution, swap: bool) -> tuple[float, Floats, Fl
         return 0.0, np.zeros((0, gamma.classes)), np.zeros((0, gamma.classes))
     # A calibrated level has no swap to make, whatever its response.
     v, w, q = (part[wrong] if swap else part for part in (gamma.predictions, gamma.mass, gamma.means))
-    pays = w[:, None] * q
+    pays, others = w[:, None] * q, q if swap else gamma.base_rates[None]
     gain = np.concatenate((-pays, pays if swap else pays.sum(axis=0, keepdims=True)))
-    payoffs, value = _best_payoffs(v, gain)
+    payoffs, value = _best_payoffs(v, np.concatenate((v, others)), gain)
     # What the solver leaves of 0 is none.
     return (min(value, 1.0) if value > WITHIN else 0.0), v, payoffs
 
 
-def _best_payoffs(v: Floats, gain: Floats) -> tuple[Floats, float]:
-    """Payoffs S (A, K) in [0, 1] with the largest ⟨gain, S⟩, of which the i-th is best at v_i, and this sum."""
+def _best_payoffs(v: Floats, points: Floats, gain: Floats) -> tuple[Floats, float]:
+    """Payoffs S (A, K) in [0, 1] with the largest ⟨gain, S⟩, of which the i-th is best at v_i, and this sum.
+
+    The points (A, K), of which v are the first, are where each is meant for.
+    """
     at, than = np.nonzero(~np.eye(len(v), len(gain), dtype=bool))
     rows = v[at]
     # Of levels that are so near that a solver misses their order, both inequalities together say ⟨v_i − v_j, S_i − S_j⟩
@@ -164,18 +171,36 @@ def _best_payoffs(v: Floats, gain: Floats) -> tuple[Floats, float]:
     values[many:] *= -1.0
     places = np.repeat(np.tile(np.arange(many), 2), k)
     matrix = csr_array((values.ravel(), (places, columns.ravel())), shape=(many, gain.size))
-    found = _solved(gain.ravel(), matrix, np.zeros(many), (0.0, 1.0))
+    first = _nearest(cdist(points, v, "cityblock"))[than, at] | (np.arange(many) >= many - near.sum())
+    found = _solved(gain.ravel(), matrix, np.zeros(many), (0.0, 1.0), first)
     return found.reshape(gain.shape), float((gain * found.reshape(gain.shape)).sum())
 
 
-def _solved(gain: Floats, matrix: Any, most: Floats, ends: tuple[float, float]) -> Floats:
-    """The x between these ends with `matrix` x ≤ `most` and the largest ⟨gain, x⟩; there always is one."""
+def _nearest(apart: Floats) -> Any:
+    """Whether each column is one of the nearest of a row."""
+    return apart <= np.sort(apart, axis=1)[:, : FIRST + 1][:, -1:]
+
+
+def _solved(gain: Floats, matrix: Any, most: Floats, ends: tuple[float, float], first: Any) -> Floats:
+    """The x between these ends with `matrix` x ≤ `most` and the largest ⟨gain, x⟩; there always is one.
+
+    Only some inequalities decide. The rows `first` are solved with, then those too that this misses, until none is.
+    """
     # What is so much less than the rest is lost in sums, and solvers stop at it.
     costs = -gain / np.abs(gain).max()
     costs[np.abs(costs) < SMALL] = 0.0
+    while True:
+        x = _with(costs, matrix[first], most[first], ends)
+        missed = ~first & (matrix @ x > most + WITHIN)
+        if not missed.any():
+            return x
+        first = first | missed
+
+
+def _with(costs: Floats, matrix: Any, most: Floats, ends: tuple[float, float]) -> Floats:
     strict = {"primal_feasibility_tolerance": WITHIN, "dual_feasibility_tolerance": WITHIN}
     for method, options in (("highs-ipm", strict), ("highs-ds", strict), ("highs-ds", {})):
         found = linprog(costs, A_ub=matrix, b_ub=most, bounds=ends, method=method, options=options)
         if found.status == 0:
             return np.clip(found.x, *ends)
-    raise ArithmeticError(f"the linear program of {len(gain)} variables was not solved: {found.message}")
+    raise ArithmeticError(f"the linear program of {len(costs)} variables was not solved: {found.message}")
