@@ -1,12 +1,13 @@
 """Γ of K classes: the joint distribution of predictions in the simplex and labels, the argument of their measures."""
 
+import inspect
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core.arrays import Floats, Ints, locked
 from onlinecal.core.errors import InvalidData, InvalidParameter, in_one_line
@@ -32,6 +33,15 @@ from onlinecal.core.validation import (
 from onlinecal.core.words import number_of
 
 PARTS = ("predictions", "counts", "tallies", "means")
+
+
+class ClassRows(NamedTuple):
+    """The rows of Γ: the level and class of each, its weight if there are any, and which of all rows these are."""
+
+    level: Ints
+    y: Ints
+    weights: Floats | None
+    kept: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -102,6 +112,13 @@ class ClassDistribution:
         InvalidData
             Samples that are not forecasts and outcomes; the message names the first offending position.
         """
+        return cls.with_rows(p, y, weights, labels)[0]
+
+    @classmethod
+    def with_rows(
+        cls, p: ArrayLike, y: ArrayLike, weights: ArrayLike | None, labels: Sequence[Label] | None
+    ) -> "tuple[ClassDistribution, ClassRows]":
+        """The same, and the rows that it has."""
         check_same_rows({"p": p, "y": y, "weights": weights})
         columns = getattr(p, "columns", None)
         if labels is None and columns is not None and np.asarray(y).dtype.kind not in "biufc":
@@ -110,18 +127,19 @@ class ClassDistribution:
         place = places("y", y, labels, table.shape[1])
         if len(place) != len(table):
             raise InvalidData(f"p has {len(table)} rows and y {len(place)} values; expected as many of each")
-        w = None
+        w, kept = None, np.ones(len(table), dtype=bool)
         if weights is not None:
             w = vector("weights", weights)
             check_lengths({"p": table, "weights": w})
             check_weights("weights", w)
-            table, place, w = table[w > 0.0], place[w > 0.0], w[w > 0.0]
+            kept = w > 0.0
+            table, place, w = table[kept], place[kept], w[kept]
         size, level = table.shape[1], level_of_rows(table)
         many = int(level.max()) + 1
         predictions = np.empty((many, size))
         predictions[level] = table
         tallies = np.bincount(level * size + place, w, many * size).reshape(many, size).astype(np.float64)
-        return cls._of_tallies(predictions, tallies, labels)
+        return cls._of_tallies(predictions, tallies, labels), ClassRows(level, place, w, kept)
 
     @classmethod
     def from_counts(
@@ -351,9 +369,13 @@ def of_classes(function: Callable[Concatenate[ClassDistribution, P], R]) -> OfCl
     """A function of Γ of K classes that also takes samples (p, y), and refuses all else; its docstring says so."""
 
     name, expected = function.__name__, "expected a ClassDistribution, or p of K columns and y"
+    of_measure = "measure" in inspect.signature(function).parameters
 
     @wraps(function)
     def checked(*given: Any, **options: Any) -> R:
+        # A binary measure may stand first: setwise("smooth_ce", gamma).
+        if of_measure and given and "measure" not in options and (isinstance(given[0], str) or callable(given[0])):
+            given, options = given[1:], {"measure": given[0], **options}
         alone = isinstance(given[0], ClassDistribution) if given else False
         taken = ("gamma",) if alone or (len(given) == 1 and "y" not in options) else ("p", "y")
         if len(given) > len(taken):

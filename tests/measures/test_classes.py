@@ -41,6 +41,11 @@ def test_values_by_hand():
     found = [classes.toplabel(crossed, conditional=each) for each in (False, True)]
     assert found == pytest.approx([0.1, 0.2])
     assert classes.setwise(THREE) == (pytest.approx(3 / 25), (1, 2))
+    for function in (classes.classwise, classes.toplabel, classes.setwise):
+        for measure in ("brier", oc.measures.brier):
+            assert function(measure, THREE) == function(THREE, measure=measure) != function(THREE)
+    found = classes.toplabel("ece", [[0.6, 0.4], [0.4, 0.6]], [0, 0], conditional=True)
+    assert found == pytest.approx(0.5)
     want = {
         "ece": 0.175,
         "cdl": 1 / 6,
@@ -179,12 +184,12 @@ def test_the_programs_are_those_of_the_definitions(many, seed):
 
 def test_programs_of_many_levels_miss_no_inequality(seed, monkeypatch):
     """They begin with those of near levels; the definitions have all."""
-    monkeypatch.setattr(programs, "FIRST", 2)
+    monkeypatch.setattr(programs, "FIRST", 3)
     rng = np.random.default_rng(seed)
-    v, q = rng.dirichlet([1, 1, 1], (2, 30))
-    gamma = LEVELS(v, rng.random(30), 0.7 * v + 0.3 * q)
+    v, q = rng.dirichlet([1, 1, 1], (2, 20))
+    gamma = LEVELS(v, rng.random(20), 0.7 * v + 0.3 * q)
     assert (classes.cdl(gamma), classes.smooth_ce(gamma)) == pytest.approx(definitions(gamma), abs=1e-8)
-    binary = oc.JointDistribution.from_counts(rng.random(60), np.full(60, 9), rng.integers(0, 10, 60))
+    binary = oc.JointDistribution.from_counts(rng.random(30), np.full(30, 9), rng.integers(0, 10, 30))
     for name in PROGRAMS:
         want = pytest.approx(getattr(oc.measures, name)(binary), abs=1e-8)
         assert getattr(classes, name)(as_classes(binary)) == want

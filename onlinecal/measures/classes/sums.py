@@ -95,7 +95,8 @@ def classwise(gamma: ClassDistribution, *, measure: Binary = "ece", **options: A
     Parameters
     ----------
     measure : str or callable, default "ece"
-        A binary measure that is a number: a name of `onlinecal.measures`, or a function of a `JointDistribution`.
+        A binary measure that is a number: a name of `onlinecal.measures`, or a function of a `JointDistribution`. It
+        may stand first: `classwise("smooth_ce", gamma)`.
     **options
         Of the measure.
 
