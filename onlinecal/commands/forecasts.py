@@ -112,13 +112,23 @@ def measure(
     if classes or labels is not None:
         others = {
             "--forecast": forecast, "--positive": positive, "--negative": negative, "--above": above, "--by": by,
-            "--groups": groups,
-            "--fractional": fractional, "--resolutions": resolutions, "--time": time, "--weight": weight, "--id": key,
-            "--cluster": cluster, "--measure": name, "--all": everything, "--sort": sort, "--in-parts": in_parts,
+            "--groups": groups, "--fractional": fractional, "--resolutions": resolutions, "--time": time, "--id": key,
+            "--measure": name, "--all": everything, "--sort": sort, "--in-parts": in_parts,
         }  # fmt: skip
-        if beside := [word for word, value in others.items() if value]:
+        if beside := [word for word, value in others.items() if value is not None and value is not False]:
+            alone = ", or --classes without columns, which are then named after the labels, for each class with it"
+            alone *= beside[0] in (
+                "--forecast",
+                "--by",
+                "--groups",
+                "--time",
+                "--id",
+                "--measure",
+                "--all",
+                "--sort",
+            )
             raise InvalidParameter(
-                f"{beside[0]} beside --classes {classes}; expected --classes alone, or without it"
+                f"{beside[0]} beside --classes {classes}; expected one without the other{alone}"
             )
         if not classes or (outcome and len(outcome) > 1):
             raise InvalidParameter(
@@ -127,6 +137,8 @@ def measure(
         given = (
             labels,
             outcome[0] if outcome else None,
+            weight,
+            cluster,
             tuple(drop or ()),
             percent,
             skip_missing,

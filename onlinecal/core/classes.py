@@ -374,7 +374,12 @@ def of_classes(function: Callable[Concatenate[ClassDistribution, P], R]) -> OfCl
     @wraps(function)
     def checked(*given: Any, **options: Any) -> R:
         # A binary measure may stand first: setwise("smooth_ce", gamma).
-        if of_measure and given and "measure" not in options and (isinstance(given[0], str) or callable(given[0])):
+        if (
+            of_measure
+            and given
+            and "measure" not in options
+            and (isinstance(given[0], str) or callable(given[0]))
+        ):
             given, options = given[1:], {"measure": given[0], **options}
         alone = isinstance(given[0], ClassDistribution) if given else False
         taken = ("gamma",) if alone or (len(given) == 1 and "y" not in options) else ("p", "y")

@@ -8,7 +8,6 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from onlinecal.core.arrays import Floats, Ints
-from onlinecal.core.classes import ClassDistribution
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import scanned
 from onlinecal.core.rows import Rows, is_word
@@ -16,7 +15,13 @@ from onlinecal.core.simplex import divided
 from onlinecal.logs.classes import ClassEvaluation, evaluate_classes
 from onlinecal.logs.columns import OUTCOMES, known_names, listed
 from onlinecal.logs.multiclass import ROUNDED, check_sums
-from onlinecal.logs.reading import probabilities
+from onlinecal.logs.reading import ONE, clusters_in, probabilities, weights_in
+
+#: options of the command for settings beside the column of labels
+OPTIONS = {
+    "--classes": "columns", "--labels": "labels", "--weight": "weight", "--cluster": "cluster", "--drop": "drop",
+    "--percent": "percent", "--skip-missing": "skip_missing", "--delimiter": "delimiter", "--encoding": "encoding",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,8 @@ class AskedClasses:
     columns: str  # names with commas between, or a pattern such as p_*
     labels: str | None = None  # names with commas between, in the order of the columns
     outcome: str | None = None  # guessed by its name where it is not given
+    weight: str | None = None
+    cluster: str | None = None
     drop: Sequence[str] = ()
     percent: bool = False
     skip_missing: bool = False
@@ -43,6 +50,8 @@ class ClassLog:
     labels: tuple[str, ...]
     p: Floats
     y: Ints
+    weights: Floats | None
+    clusters: Ints | None  # the cluster of each row
     said: tuple[str, ...]  # what was guessed, left out or divided
 
     @property
@@ -59,8 +68,11 @@ def evaluation_of(
     """The rows of a file, and their measures."""
     with scanned(source, delimiter=asked.delimiter, encoding=asked.encoding) as file:
         log = read_classes(file.rows(), asked)
-    gamma = ClassDistribution.from_samples(log.p, np.array(log.labels)[log.y], labels=log.labels)
-    return log, evaluate_classes(gamma, draws=draws, level=level, seed=seed)
+    found = evaluate_classes(
+        log.p, np.array(log.labels)[log.y], weights=log.weights, clusters=log.clusters, labels=log.labels,
+        draws=draws, level=level, seed=seed,
+    )  # fmt: skip
+    return log, found
 
 
 def read_classes(table: Rows, asked: AskedClasses) -> ClassLog:
@@ -76,8 +88,10 @@ def read_classes(table: Rows, asked: AskedClasses) -> ClassLog:
             )
         outcome = found[0]
         said.append(f"labels are read from column {outcome!r}")
-    if outcome in columns:
-        raise InvalidParameter(f"column {outcome!r} is asked for twice; expected labels beside probabilities")
+    taken = [*columns, outcome, *[name for name in (asked.weight, asked.cluster) if name is not None]]
+    for name in taken:
+        if taken.count(name) > 1:
+            raise InvalidParameter(f"column {name!r} is asked for twice; expected each in one role")
     place, texts = table.groups(outcome)
     dropped = np.array([is_word(text, asked.drop) for text in texts], dtype=bool)
     there = [text for text, out in zip(texts, dropped, strict=True) if text and not out]
@@ -96,9 +110,15 @@ def read_classes(table: Rows, asked: AskedClasses) -> ClassLog:
             f"{table.where(i)}: column {empty!r} is missing, as in {int(lacks.sum())} of {table.rows} rows; expected a "
             "value, or --skip-missing to leave such rows out"
         )
-    rows = np.flatnonzero(~lacks & ~out)
+    keep = ~lacks & ~out
+    rows = np.flatnonzero(keep)
     if not len(rows):
         raise InvalidData(f"{table.name}: no row has both forecasts and a label; expected at least one")
+    weights = None if asked.weight is None else weights_in(table, asked.weight, keep)[rows]
+    clusters = None
+    if asked.cluster is not None:
+        clusters = clusters_in(table, asked.cluster, keep)[rows]
+        said.append(ONE.format(asked.cluster))
     if out.any():
         said.append(
             f"{int(out.sum())} of {table.rows} rows are left out: {listed(asked.drop, 6)} in {outcome!r}"
@@ -111,7 +131,7 @@ def read_classes(table: Rows, asked: AskedClasses) -> ClassLog:
     off = float(np.abs(p.sum(axis=1) - 1.0).max())
     if off > ROUNDED:
         said.append(f"caution: the sum of {names} misses 1 by up to {off:.2g}; rows are divided by it")
-    return ClassLog(table.name, outcome, columns, labels, divided(p), y, tuple(said))
+    return ClassLog(table.name, outcome, columns, labels, divided(p), y, weights, clusters, tuple(said))
 
 
 def _columns(table: Rows, asked: str) -> tuple[str, ...]:

@@ -1,15 +1,12 @@
 """All measures of forecasts of K classes in a table, class by class too, with how far chance alone explains them."""
 
-import itertools
 import math
 import textwrap
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import cdist
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.classes import ClassDistribution
@@ -17,25 +14,25 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.progress import Progress
 from onlinecal.core.samples import with_ours
 from onlinecal.core.simplex import Label
-from onlinecal.core.validation import integer, number
+from onlinecal.core.validation import check_same_rows, integer, number
 from onlinecal.core.words import number_of
+from onlinecal.logs.class_draws import Events, Joint, drawn, drawn_of_clusters, sets_of
+from onlinecal.logs.clusters import cluster_means, labels_of
 from onlinecal.logs.evaluation import MOST, evaluated
 from onlinecal.logs.intervals import mean_interval
-from onlinecal.logs.resampling import FEW, Resample
+from onlinecal.logs.resampling import FEW
 from onlinecal.logs.table import WIDTH, Value, aligned, span
 from onlinecal.measures import classes as measures
 from onlinecal.measures.base import Ends, ends
-from onlinecal.measures.classes.sums import MOST_CLASSES, MOST_PAIRS
+from onlinecal.measures.classes.sums import MOST_PAIRS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: levels up to which linear programs are solved here; they take some seconds
 PROGRAMS = 100
-#: levels up to which all pairs of drawn outcomes are added
-PAIRS = 4000
-#: sets of classes times levels up to which drawn outcomes, and what happened, are measured for all sets
-DRAWN_SETS, SETS = 200_000, 5_000_000
+#: sets of classes times levels up to which what happened is measured for all sets
+SETS = 5_000_000
 #: rows of a block of pairs where there are too many levels for all
 BLOCK = 1000
 #: the name of the event that the likeliest class happens
@@ -154,87 +151,13 @@ def _interval(interval: Ends | None) -> str:
     return "–" if interval is None else "[{:.3g}, {:.3g}]".format(*interval)
 
 
-class _Events:
-    """The event of each class, and that of the top label, with the levels in the order of their probabilities."""
-
-    def __init__(self, gamma: ClassDistribution) -> None:
-        self.gamma = gamma
-        top = np.take_along_axis(gamma.predictions, gamma.top[:, None], axis=1)
-        self.v = np.concatenate((gamma.predictions, top), axis=1)
-        self.order = [np.argsort(column, kind="stable") for column in self.v.T]
-        self.values = [column[order] for column, order in zip(self.v.T, self.order, strict=True)]
-        # Levels with one probability of an event are one level of it.
-        self.starts = [np.flatnonzero(np.diff(values, prepend=-1.0)) for values in self.values]
-        variance = (gamma.counts[:, None] * self.v * (1.0 - self.v)).sum(axis=0)
-        self.scale = np.sqrt(variance) / gamma.weight
-
-    def errors(self, tallies: Floats) -> Floats:
-        """The mass times y − v of each level and event."""
-        gamma = self.gamma
-        errors = np.empty(self.v.shape)
-        errors[:, :-1] = tallies
-        errors[:, -1] = np.take_along_axis(tallies, gamma.top[:, None], axis=1)[:, 0]
-        return (errors - gamma.counts[:, None] * self.v) / gamma.weight
-
-    def read(self, errors: Floats) -> tuple[Floats, Floats]:
-        """The cutoff calibration error and the ECE of each event."""
-        cutoff, ece = np.empty(errors.shape[1]), np.empty(errors.shape[1])
-        for j, (order, starts) in enumerate(zip(self.order, self.starts, strict=True)):
-            parts = np.add.reduceat(errors[order, j], starts)
-            sums = np.cumsum(parts)
-            cutoff[j], ece[j] = max(sums.max(), 0.0) - min(sums.min(), 0.0), np.abs(parts).sum()
-        return cutoff, ece
-
-    def where(self, errors: Floats, j: int) -> tuple[float, float, float]:
-        """The ends of the interval with the largest error of an event, and the mean of y − v in it."""
-        order, values = self.order[j], self.values[j]
-        parts = np.add.reduceat(errors[order, j], self.starts[j])
-        sums = np.concatenate(([0.0], np.cumsum(parts)))
-        first, last = sorted((int(sums.argmin()), int(sums.argmax())))
-        if first == last:
-            return float(values[0]), float(values[-1]), 0.0
-        levels = values[self.starts[j]]
-        weight = np.add.reduceat(self.gamma.mass[order], self.starts[j])[first:last].sum()
-        return float(levels[first]), float(levels[last - 1]), float((sums[last] - sums[first]) / weight)
-
-
-class _Joint:
-    """Measures of all classes together of the errors of levels, by their names."""
-
-    def __init__(self, gamma: ClassDistribution) -> None:
-        self.gamma, self.k = gamma, gamma.classes
-        self.near: Floats | None = None
-        if gamma.levels <= PAIRS:
-            self.near = np.exp(-0.5 * cdist(gamma.predictions, gamma.predictions, "cityblock"))
-
-    @cached_property
-    def sets(self) -> list[tuple[list[int], Any]]:
-        """Sets of classes without the first one, each with the place of each level among the sums."""
-        v = self.gamma.predictions
-        found = itertools.chain.from_iterable(
-            itertools.combinations(range(1, self.k), size) for size in range(1, self.k)
-        )
-        return [([*each], np.unique(v[:, [*each]].sum(axis=1), return_inverse=True)[1]) for each in found]
-
-    def read(self, errors: Floats, ece: Floats) -> dict[str, float]:
-        own = errors[:, : self.k]
-        found = {
-            "ece": 0.5 * float(np.abs(own).sum()), "classwise ece, largest": float(ece[:-1].max()),
-            "classwise ece, mean": float(ece[:-1].mean()), "toplabel ece": float(ece[-1]),
-        }  # fmt: skip
-        if _sets(self.gamma) <= DRAWN_SETS:
-            parts = (np.bincount(place, own[:, each].sum(axis=1)) for each, place in self.sets)
-            found["setwise ece"] = max(float(np.abs(part).sum()) for part in parts)
-        if self.near is not None:
-            found["kernel_ce"] = max(0.5 * float((own * (self.near @ own)).sum()), 0.0) ** 0.5
-        return found
-
-
 @with_ours
 def evaluate_classes(
     p: ArrayLike | ClassDistribution,
     y: ArrayLike | None = None,
     *,
+    weights: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     labels: Any = None,
     draws: int = 200,
     level: float = 0.95,
@@ -244,8 +167,9 @@ def evaluate_classes(
 
     Outcomes drawn at these very predictions give p-values of calibration, right for every n. Those of classes are by
     `cutoff_ce`. Those of all classes and the top label at once are by the largest of these errors, each over its
-    standard deviation. `smooth_ce` of a class has the interval of `evaluate`, and `brier` that of a mean of losses. All
-    of this takes rows as independent. Other measures have no interval.
+    standard deviation. `smooth_ce` of a class has the interval of `evaluate`, and `brier` that of a mean of losses.
+    Other measures have no interval. With `clusters`, only rows of different clusters are independent, and measures of
+    all classes together have no p-value.
 
     Parameters
     ----------
@@ -253,10 +177,14 @@ def evaluate_classes(
         A row of probabilities for each sample, as in `ClassDistribution.from_samples`; or Γ, without y.
     y : (n,) array_like
         The column of what happened, or its label.
+    weights : (n,) array_like, optional
+        As in `ClassDistribution.from_samples`.
+    clusters : (n,) array_like, optional
+        A label for each row, number or string: at least 15 for intervals and p-values. Default: each row by itself.
     labels : sequence of K, optional
         The labels of the columns.
     draws : int, default 200
-        For intervals and for p-values; 0 for neither, and at most 10^6. With draws, Γ is of rows without weights.
+        For intervals and for p-values; 0 for neither, and at most 10^6. With draws, a Γ is of rows without weights.
     level : float, default 0.95
         Of the intervals.
     seed : int, default 0
@@ -278,72 +206,66 @@ def evaluate_classes(
     draws = integer("evaluate_classes", "draws", draws, 0, MOST)
     level = number("evaluate_classes", "level", level, 0.0, 1.0)
     seed = integer("evaluate_classes", "seed", seed, 0)
+    rows = labels_of_rows = None
     if isinstance(p, ClassDistribution):
-        if y is not None or labels is not None:
-            raise InvalidData("evaluate_classes: y or labels beside a ClassDistribution, which holds them")
+        if any(each is not None for each in (y, labels, weights, clusters)):
+            raise InvalidData(
+                "evaluate_classes: y, labels, weights or clusters beside a ClassDistribution; expected it alone"
+            )
         gamma = p
     elif y is None:
         raise InvalidData("evaluate_classes: y is missing; expected the outcomes of the predictions p")
     else:
-        gamma = ClassDistribution.from_samples(p, y, labels=labels)
-    if draws and (gamma.tallies != np.rint(gamma.tallies)).any():
-        raise InvalidData("evaluate_classes: rows have weights; expected rows without, or draws = 0")
-    events, joint = _Events(gamma), _Joint(gamma)
+        check_same_rows({"p": p, "clusters": clusters})
+        gamma, rows = ClassDistribution.with_rows(p, y, weights, labels)
+        if clusters is not None:
+            labels_of_rows = labels_of(clusters, len(rows.kept), "evaluate_classes")[rows.kept]
+        elif weights is None:
+            rows = None
+    if draws and rows is None and (gamma.tallies != np.rint(gamma.tallies)).any():
+        raise InvalidData(
+            "evaluate_classes: Γ is of rows with weights; expected p, y and weights themselves, or draws = 0"
+        )
+    events, joint = Events(gamma, rows, labels_of_rows), Joint(gamma)
     errors = events.errors(gamma.tallies)
     cutoff, ece = events.read(errors)
-    values = joint.read(errors, ece)
-    drawn, measured = _drawn(events, joint, draws, seed)
-    rows = [
-        ClassRow(
-            name, value,
-            if_calibrated=float(measured[name].mean()) if draws else None,
-            p_value=_share(measured[name], value) if draws else None,
-        )
-        for name, value in values.items()
-    ]  # fmt: skip
-    rows += _others(gamma, {row.name for row in rows}, draws, level, seed)
+    resamples = [events.resample(j) for j in range(gamma.classes + 1)] if draws else []
+    too_few = resamples[0].too_few if draws else ""
+    times, scale, found = 0 if too_few else draws, events.scale, np.empty((0, len(cutoff)))
+    measured = dict[str, Floats]()
+    if times and labels_of_rows is not None:
+        found = drawn_of_clusters(events, resamples, times, seed)
+        scale = np.vstack((found, cutoff)).mean(axis=0)
+    elif times:
+        found, measured = drawn(events, joint, times, seed)
+    table = []
+    for name, value in joint.read(errors, ece).items():
+        one = measured.get(name)
+        chance = (None, None) if one is None else (float(one.mean()), _share(one, value))
+        table.append(ClassRow(name, value, None, *chance))
+    interval = _brier_interval(events, too_few, draws, level, seed) if draws else None
+    table += _others(gamma, {row.name for row in table}, interval, seed)
     # The largest error over its standard deviation, of certain forecasts over nothing.
     with np.errstate(divide="ignore", invalid="ignore"):
-        most = np.nan_to_num(drawn / events.scale, posinf=np.inf).max(axis=1, initial=0.0)
-        own = np.nan_to_num(cutoff / events.scale, posinf=np.inf)
+        most = np.nan_to_num(found / scale, posinf=np.inf).max(axis=1, initial=0.0)
+        own = np.nan_to_num(cutoff / scale, posinf=np.inf)
     singles = [*zip(map(str, gamma.labels), gamma.labels, strict=True), (TOP, None)]
     each = []
     with Progress(len(singles), unit="classes", ticks=True) as progress:
         for j, (name, label) in enumerate(singles):
             progress.describe(name)
             event = gamma.toplabel() if label is None else gamma.classwise(label)
-            resample = Resample(event, None) if draws else None
+            resample = resamples[j] if draws else None
             (row,) = evaluated(event, resample, ["smooth_ce"], draws, 0, level, "bootstrap", seed).rows
-            p_value = _share(drawn[:, j], cutoff[j]) if draws else None
+            shares = (_share(found[:, j], cutoff[j]), _share(most, own[j])) if times else (None, None)
             each.append(
                 OneClass(
                     name, label, event.base_rate, float(event.mass @ event.predictions), row.ends[0], row.interval,
-                    row.interval_by, float(cutoff[j]), *events.where(errors, j), p_value,
-                    _share(most, own[j]) if draws else None,
+                    row.interval_by, float(cutoff[j]), *events.where(errors, j), *shares,
                 )
             )  # fmt: skip
             progress.advance(1)
-    return ClassEvaluation(gamma, tuple(rows), tuple(each), tuple(_cautions(gamma)), draws, level)
-
-
-def _drawn(events: _Events, joint: _Joint, draws: int, seed: int) -> tuple[Floats, dict[str, Floats]]:
-    """Of outcomes drawn as forecast: the cutoff calibration error of each event, and the measures of `joint`."""
-    gamma, generator = events.gamma, np.random.default_rng([seed, 5])
-    found, measured = np.empty((draws, events.v.shape[1])), dict[str, list[float]]()
-    counts = gamma.counts.astype(np.int64)
-    with Progress(draws, unit="draws", ticks=True) as progress:
-        for one in found:
-            errors = events.errors(generator.multinomial(counts, gamma.predictions).astype(np.float64))
-            one[:], ece = events.read(errors)
-            for name, value in joint.read(errors, ece).items():
-                measured.setdefault(name, []).append(value)
-            progress.advance(1)
-    return found, {name: np.array(values) for name, values in measured.items()}
-
-
-def _sets(gamma: ClassDistribution) -> float:
-    """The number of sets of classes times that of levels; infinite for more classes than `setwise` takes."""
-    return math.inf if gamma.classes > MOST_CLASSES else (2 ** (gamma.classes - 1) - 1) * gamma.levels
+    return ClassEvaluation(gamma, tuple(table), tuple(each), tuple(_cautions(events, too_few)), draws, level)
 
 
 def _share(drawn: Floats, value: float) -> float:
@@ -351,10 +273,29 @@ def _share(drawn: Floats, value: float) -> float:
     return (1 + int((drawn >= value * (1.0 - 1e-12) - 1e-15).sum())) / (1 + len(drawn))
 
 
-def _others(gamma: ClassDistribution, known: set[str], draws: int, level: float, seed: int) -> list[ClassRow]:
+def _brier_interval(events: Events, too_few: str, draws: int, level: float, seed: int) -> Ends | None:
+    """The interval of half of the mean squared distance of the unit vector e_y from v."""
+    gamma, rows, within = events.gamma, events.rows, (0.0, 1.0)
+    losses = 0.5 * ((gamma.predictions**2).sum(axis=1, keepdims=True) + 1.0) - gamma.predictions
+    if rows is None:
+        there = gamma.tallies > 0.0
+        loss, mass = losses[there], gamma.tallies[there]
+        squares = mass
+    else:
+        loss = losses[rows.level, rows.y]
+        mass = np.ones(len(loss)) if rows.weights is None else rows.weights
+        squares = mass**2
+        if events.clusters is not None:
+            loss, mass, squares, within = cluster_means(
+                events.clusters, mass, loss, rows.y, gamma.classes, 1.0
+            )
+    return None if too_few else mean_interval(loss, mass, squares, within, draws, level, seed)
+
+
+def _others(gamma: ClassDistribution, known: set[str], interval: Ends | None, seed: int) -> list[ClassRow]:
     """The measures that have no p-value."""
     rows = []
-    if "setwise ece" not in known and _sets(gamma) <= SETS:
+    if "setwise ece" not in known and sets_of(gamma) <= SETS:
         rows.append(ClassRow("setwise ece", measures.setwise(gamma).value))
     few = gamma.levels <= PROGRAMS
     for name in ("smooth_ce", "cdl", "u_calibration"):
@@ -365,33 +306,30 @@ def _others(gamma: ClassDistribution, known: set[str], draws: int, level: float,
         rows.append(ClassRow("kernel_ce_squared", measures.kernel_ce_squared(gamma, block=BLOCK, seed=seed)))
     elif "kernel_ce" not in known and gamma.levels <= MOST_PAIRS:
         rows.append(ClassRow("kernel_ce", measures.kernel_ce(gamma)))
-    interval = None
-    if draws:
-        # Half of the squared distance of the unit vector e_y from v.
-        losses = 0.5 * ((gamma.predictions**2).sum(axis=1, keepdims=True) + 1.0) - gamma.predictions
-        there = gamma.tallies > 0.0
-        many = gamma.tallies[there]
-        interval = mean_interval(losses[there], many, many, (0.0, 1.0), draws, level, seed)
     rows.append(ClassRow("brier", measures.brier(gamma), interval))
     rows.append(ClassRow("log_loss", measures.log_loss(gamma)))
     return rows
 
 
-def _cautions(gamma: ClassDistribution) -> list[str]:
+def _cautions(events: Events, too_few: str) -> list[str]:
     """What the numbers do not tell."""
-    said = []
-    few = float(gamma.mass[gamma.counts < FEW].sum())
+    said, gamma, rows = [], events.gamma, events.rows
+    if too_few:
+        said.append(f"no intervals and p-values: {too_few.removeprefix('none: ')}")
+    few = float(gamma.mass[gamma.counts**2 / events.squares < FEW - 1e-9].sum())
     if few > 0.05:
         said.append(
             f"{few:.0%} of rows are on levels with fewer than {FEW}: ece, setwise ece and cdl are mostly chance"
         )
-    if impossible := float(gamma.tallies[gamma.predictions == 0.0].sum()):
+    never = gamma.predictions == 0.0
+    impossible = gamma.tallies[never].sum() if rows is None else never[rows.level, rows.y].sum()
+    if impossible:
         said.append(
-            f"log_loss is infinite: probability 0 in {number_of(round(impossible), 'row')} that happened"
+            f"log_loss is infinite: probability 0 in {number_of(round(float(impossible)), 'row')} that happened"
         )
-    never = [str(label) for label, share in zip(gamma.labels, gamma.base_rates, strict=True) if share == 0.0]
-    if never:
-        said.append(f"in no row happens: {', '.join(map(repr, never[:3]))}" + ", …" * (len(never) > 3))
-    if _sets(gamma) > SETS:
+    absent = [str(label) for label, share in zip(gamma.labels, gamma.base_rates, strict=True) if share == 0.0]
+    if absent:
+        said.append(f"in no row happens: {', '.join(map(repr, absent[:3]))}" + ", …" * (len(absent) > 3))
+    if sets_of(gamma) > SETS:
         said.append(f"sets of {gamma.classes} classes are not measured: there are too many")
     return said

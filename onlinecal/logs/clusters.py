@@ -96,15 +96,9 @@ class Clustered(Resample):
 
     def mean_cells(self, zeros: Floats, ones: Floats, most: float) -> tuple[Floats, Floats, Floats, Ends]:
         """Mean loss, mass and its square of each cluster; one more has the extremes of losses, or those seen."""
-        loss = self._weights * np.where(self.ones, ones[self.level], zeros[self.level])
-        mass = self.of_cluster
-        means = np.bincount(self.of, loss) / mass
-        of_ones: Floats = np.bincount(self.of, self._weights * self.ones).astype(np.float64)
-        # Worse clusters may be rare where an outcome is: in few clusters, or mostly in some.
-        rarer = min(_effective(of_ones), _effective(mass - of_ones))
-        seen = rarer >= min(FEW, SPREAD * _effective(mass))
-        within = (float(means.min()), float(means.max())) if seen else (0.0, most)
-        return means, mass, self.wider * mass**2, within
+        loss = np.where(self.ones, ones[self.level], zeros[self.level])
+        means, mass, squares, within = cluster_means(self.of, self._weights, loss, self.ones, 2, most)
+        return means, mass, self.wider * squares, within
 
     def bootstrap(self, generator: np.random.Generator) -> JointDistribution:
         """As many clusters, drawn with replacement."""
@@ -173,6 +167,19 @@ class Clustered(Resample):
         from scipy.sparse import coo_array
 
         return coo_array((values, (self.of, columns)), (self.clusters, many)).tocsr()
+
+
+def cluster_means(
+    of: Ints, weights: Floats, loss: Floats, y: Any, kinds: int, most: float
+) -> tuple[Floats, Floats, Floats, Ends]:
+    """Mean loss, mass and its square of each cluster; one more has the extremes of losses, or those seen."""
+    mass = np.bincount(of, weights).astype(np.float64)
+    means = np.bincount(of, weights * loss) / mass
+    # Worse clusters may be rare where an outcome is: in few clusters, or mostly in some.
+    each: Any = [np.bincount(of, weights * (y == kind), len(mass)) for kind in range(kinds)]
+    rarer = min(map(_effective, each))
+    seen = rarer >= min(FEW, SPREAD * _effective(mass))
+    return means, mass, mass**2, (float(means.min()), float(means.max())) if seen else (0.0, most)
 
 
 def _effective(mass: Floats) -> float:
@@ -261,18 +268,18 @@ def resampled(
     return Clustered(gamma, each, units.labels, units.wider, units.too_few)
 
 
-def labels_of(clusters: ArrayLike, rows: int) -> Ints:
+def labels_of(clusters: ArrayLike, rows: int, where: str = "evaluate") -> Ints:
     """Labels of clusters as numbers from 0, in the order of their first rows: numbers and texts draw the same then."""
     given = np.asarray(clusters)
     if given.shape != (rows,):
         raise InvalidParameter(
-            f"evaluate: clusters has shape {given.shape}; expected ({rows},), a label for each prediction"
+            f"{where}: clusters has shape {given.shape}; expected ({rows},), a label for each prediction"
         )
     if given.dtype.kind == "f" and np.isnan(given).any():
         i = int(np.argmax(np.isnan(given)))
-        raise InvalidParameter(f"evaluate: clusters[{i}] is missing; expected a label for each prediction")
+        raise InvalidParameter(f"{where}: clusters[{i}] is missing; expected a label for each prediction")
     try:
         _, first, place = np.unique(given, return_index=True, return_inverse=True)
         return np.asarray(np.argsort(np.argsort(first))[place], dtype=np.int64)
     except TypeError:
-        raise InvalidParameter("evaluate: clusters of several types; expected numbers or strings") from None
+        raise InvalidParameter(f"{where}: clusters of several types; expected numbers or strings") from None

@@ -73,7 +73,7 @@ MEASURING = {
 }
 
 
-def options_of(asked: Asked, names: Mapping[str, str]) -> list[str]:
+def options_of(asked: Any, names: Mapping[str, str]) -> list[str]:
     """The options by which a file was read, as words of a command."""
     words = list[str]()
     for option, name in names.items():

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from onlinecal.core.words import number_of
 from onlinecal.logs.columns import Asked, columns_of, listed
 from onlinecal.logs.expected import halves
 from onlinecal.logs.questions import check_one_outcome, question_column
+
+#: the remark on rows of one cluster
+ONE = "rows with one label in {!r} may depend on each other: they are one cluster"
 
 
 @dataclass(frozen=True)
@@ -93,10 +97,7 @@ def _rows_of(table: Rows, asked: Asked) -> Log:
         )
     weights = times = known = None
     if asked.weight is not None:
-        weights = table.numbers(asked.weight, gaps=np.nan, words=False)
-        table.refuse(asked.weight, weights, (weights >= 0.0) | ~keep, "expected a finite weight ≥ 0")
-        if not (weights[keep] > 0.0).any():
-            raise InvalidData(f"{table.name}: all weights in {asked.weight!r} are 0; expected a positive one")
+        weights = weights_in(table, asked.weight, keep)
     if asked.time is not None:
         times = table.numbers(asked.time, dates=True)
     if asked.resolved is not None:
@@ -131,17 +132,11 @@ def _rows_of(table: Rows, asked: Asked) -> Log:
     if not cluster and asked.questions and many is None and not asked.open:
         cluster = _question_column(table, asked, rows, [*number.values()], outcomes) or ""
     if cluster:
-        place, texts = table.groups(cluster)
-        bare = np.isin(place, [i for i, text in enumerate(texts) if not text]) & keep
-        if bare.any():
-            raise InvalidData(
-                f"{table.where(int(np.argmax(bare)))}: column {cluster!r} is empty; expected the label of a cluster"
-            )
-        clusters = place[rows]
+        clusters = clusters_in(table, cluster, keep)[rows]
         if asked.key is not None:
             check_one_outcome(table, cluster, rows, clusters, outcomes[rows])
         if asked.cluster is not None:
-            said += (f"rows with one label in {cluster!r} may depend on each other: they are one cluster",)
+            said += (ONE.format(cluster),)
         else:
             count = number_of(len(np.unique(clusters)), "question")
             said += (
@@ -275,6 +270,25 @@ def probabilities(table: Rows, name: str, percent: bool) -> Floats:
             f"{table.where(i)}: column {name!r} holds {table.cell(name, i)}; expected {expected}{hint}"
         )
     return values + 0.0
+
+
+def weights_in(table: Rows, name: str, keep: Any) -> Floats:
+    """A column of weights, finite and ≥ 0 in the rows that are kept."""
+    weights = table.numbers(name, gaps=np.nan, words=False)
+    table.refuse(name, weights, (weights >= 0.0) | ~keep, "expected a finite weight ≥ 0")
+    if not (weights[keep] > 0.0).any():
+        raise InvalidData(f"{table.name}: all weights in {name!r} are 0; expected a positive one")
+    return weights
+
+
+def clusters_in(table: Rows, name: str, keep: Any) -> Ints:
+    """The number of the label of each row, none of which is empty in the rows that are kept."""
+    place, texts = table.groups(name)
+    bare = np.isin(place, [i for i, text in enumerate(texts) if not text]) & keep
+    if bare.any():
+        where = table.where(int(np.argmax(bare)))
+        raise InvalidData(f"{where}: column {name!r} is empty; expected the label of a cluster")
+    return place
 
 
 def unit_caution(name: str) -> str:

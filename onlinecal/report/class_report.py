@@ -6,8 +6,9 @@ import shlex
 from typing import Any, NamedTuple
 
 from onlinecal.core.words import number_of
-from onlinecal.logs.class_reading import AskedClasses, ClassLog
+from onlinecal.logs.class_reading import OPTIONS, AskedClasses, ClassLog
 from onlinecal.logs.classes import ClassEvaluation
+from onlinecal.logs.columns import options_of
 from onlinecal.measures.base import ends
 from onlinecal.report import document
 from onlinecal.report.document import Document, Section
@@ -21,7 +22,7 @@ SHOWN = 4
 LEFT_OUT = ("smooth_ce_bracket", "cdl_bracket", "u_calibration_bracket", "classwise ece, mean")
 NOTE = (
     "p: by outcomes drawn as forecast, of classes by cutoff_ce; p (all): of all at once. Intervals: {level:.4g} % "
-    "each. Rows are taken as independent."
+    "each. {} are taken as independent."
 )
 
 
@@ -41,9 +42,12 @@ def verdict(log: ClassLog, asked: AskedClasses, found: ClassEvaluation) -> Class
         f"{worst.lowest:.3g}" if worst.lowest == worst.highest else f"{worst.lowest:.3g}–{worst.highest:.3g}"
     )
     side = "low" if worst.bias > 0.0 else "high"
-    given = {"--outcome": log.outcome, "--classes": asked.columns, "--labels": asked.labels}
+    outcome, given = {"--outcome": log.outcome}, options_of(asked, OPTIONS)
+    if p is None and found.draws:
+        few = "There are too few clusters to test whether forecasts are calibrated."
+        return ClassVerdict("not tested", few, "Next: more clusters, or others of fewer rows.")
     if p is None:
-        again = command("measure", log.source, given, "--draws 200")
+        again = command("measure", log.source, outcome, *given, "--draws 200")
         return ClassVerdict(
             "not tested", "Without draws it is not tested whether forecasts are calibrated.", f"Next: {again}"
         )
@@ -53,7 +57,7 @@ def verdict(log: ClassLog, asked: AskedClasses, found: ClassEvaluation) -> Class
         return ClassVerdict(
             "not refuted", words, "Next: more rows, four times as many for intervals half as wide."
         )
-    picture = command("measure", log.source, given, f"-o {_name(log.source)}")
+    picture = command("measure", log.source, outcome, *given, f"-o {_name(log.source)}")
     words = f"Not calibrated (p = {p:.3g}, all classes at once): {error}."
     return ClassVerdict("refuted", words, f"Next: look at all classes: {picture}")
 
@@ -73,7 +77,9 @@ def document_of(
     rows = [row for row in rows if drawn or row[0] not in LEFT_OUT]
     left = len(found.classes) + 1 - len(each)
     notes = [f"{left} more class{'es' * (left > 1)}: --json, or -o page.html."] * (left > 0)
-    notes += [NOTE.format(level=100.0 * found.level)] * (found.draws > 0)
+    notes += [NOTE.format("Rows" if log.clusters is None else "Clusters", level=100.0 * found.level)] * (
+        found.draws > 0
+    )
     warned = [text.removeprefix(CAUTION) for text in log.said if text.startswith(CAUTION)]
     told = [f"{text[:1].upper()}{text[1:]}." for text in log.said if not text.startswith(CAUTION)]
     first = [
@@ -98,7 +104,8 @@ def data(log: ClassLog, asked: AskedClasses, found: ClassEvaluation) -> dict[str
     """The report for a program."""
     return {
         "source": log.source, "outcome": log.outcome, "rows": log.rows, "said": log.said, "cautions": found.cautions,
-        "columns": log.columns, "labels": log.labels, "levels": found.gamma.levels,
+        "columns": log.columns, "weight": asked.weight, "cluster": asked.cluster, "labels": log.labels,
+        "levels": found.gamma.levels,
         "settings": {"draws": found.draws, "level": found.level},
         "verdict": verdict(log, asked, found)._asdict(), "p_value": found.p_value,
         "measures": [

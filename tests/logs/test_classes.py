@@ -84,7 +84,9 @@ def test_no_draws_no_intervals_and_samples_as_gamma():
     one, two = evaluate_classes(p, y, draws=19, seed=3), evaluate_classes(gamma, draws=19, seed=3)
     assert (one.rows, one.classes) == (two.rows, two.classes)
     weighted = oc.ClassDistribution.from_samples(p, y, weights=np.full(50, 0.5))
-    with pytest.raises(InvalidData, match="rows have weights; expected rows without, or draws = 0"):
+    with pytest.raises(
+        InvalidData, match="rows with weights; expected p, y and weights themselves, or draws = 0"
+    ):
         evaluate_classes(weighted)
     for three in ((p, y), (gamma,)):
         with pytest.raises(InvalidData, match="of 3 classes; expected one column"):
@@ -184,12 +186,82 @@ def test_pages_and_pictures_are_written_and_the_next_command_runs(log, monkeypat
     monkeypatch.chdir(log.parent)
     said = " ".join(run("log.csv", "--classes", "p_*", "--draws", 39).stdout.split())
     command = re.search(r"Next: look at all classes: onlinecal measure (.*)$", said)[1]
+    frame = pd.read_csv("log.csv")
+    frame[frame.columns[:3]] *= 100
+    frame.to_csv("hundred.csv", index=False)
+    said = run("hundred.csv", "--classes", "p_*", "--percent", "--draws", 39).stdout
+    assert "--classes 'p_*' --percent -o hundred_classes.png" in " ".join(said.split())
     assert run(*command.replace("'", "").split()).exit_code == 0
     assert (log.parent / "log_classes.png").read_bytes()[:4] == b"\x89PNG"
     assert run("log.csv", "--classes", "p_*", "--draws", 39, "-o", "a.html").exit_code == 0
     page = (log.parent / "a.html").read_text("utf-8")
     assert page.count("data:image/svg+xml") == 2
     assert "u_calibration" in page
+
+
+def test_weights_and_clusters_are_those_of_each_event(log):
+    """Intervals are those of `evaluate`, and rows of weight 0 are none."""
+    p, y = made(300, shift=0.3)
+    rng = np.random.default_rng(0)
+    w, c = rng.random(300) * (rng.random(300) < 0.9), np.arange(300) // 6
+    pd.read_csv(log).assign(w=w, c=c).to_csv(log, index=False)
+    gamma = oc.ClassDistribution.from_samples(p, y, weights=w)
+    top = p.argmax(axis=1)
+    for asked, options in (
+        ({"weights": w}, ("--weight", "w")),
+        ({"clusters": c}, ("--cluster", "c")),
+        ({"weights": w, "clusters": c}, ("--weight", "w", "--cluster", "c")),
+    ):
+        found = evaluate_classes(p, y, draws=39, **asked)
+        for j, one in enumerate(found.classes):
+            event = (p[:, j], y == j) if j < 3 else (p.max(axis=1), y == top)
+            (want,) = oc.evaluate(*event, measures=["smooth_ce"], bootstrap=39, **asked).rows
+            assert (one.smooth_ce, *one.interval) == pytest.approx((want.value, *want.interval), abs=1e-12)
+            assert j > 0 or one.p_value == one.adjusted == 1 / 40
+            assert one.p_value <= one.adjusted
+        rows = {row.name: row for row in found.rows}
+        assert (rows["ece"].p_value is None) == ("clusters" in asked)
+        if "weights" in asked:
+            assert rows["ece"].value == pytest.approx(classes.ece(gamma), abs=1e-15)
+            assert found.classes[0].share == pytest.approx(gamma.base_rates[0], abs=1e-15)
+        low, high = rows["brier"].interval
+        assert low < rows["brier"].value < high
+        done = json.loads(run(log, "--classes", "p_*", "--json", "--draws", 39, *options).stdout)
+        both = [
+            (*each["interval"], *one.interval)
+            for each, one in zip(done["classes"], found.classes, strict=True)
+        ]
+        assert [each[:2] for each in both] == [pytest.approx(each[2:]) for each in both]
+    # Of clusters of equal rows these are no more evidence than one.
+    wide = evaluate_classes(
+        np.repeat(p, 4, axis=0), np.repeat(y, 4), clusters=np.repeat(np.arange(300), 4), draws=99
+    )
+    rows = (
+        {row.name: row.interval for row in wide.rows}["brier"],
+        evaluate_classes(p, y, draws=99).rows[-2].interval,
+    )
+    assert rows[0] == pytest.approx(rows[1], abs=0.02)
+    few = evaluate_classes(p, y, clusters=c // 10, draws=39)
+    assert (
+        {one.interval for one in few.classes}
+        == {one.p_value for one in few.classes}
+        == {few.p_value}
+        == {None}
+    )
+    assert "no intervals and p-values: 5 clusters; expected at least 15" in few.cautions
+    pd.read_csv(log).assign(c=c // 10).to_csv(log, index=False)
+    said = " ".join(run(log, "--classes", "p_*", "--cluster", "c").stdout.split())
+    assert "There are too few clusters to test" in said
+
+
+def test_weights_are_part_of_what_is_drawn():
+    """One row has all the weight but for 1 %, so what happens there is as likely as it is forecast: p = 1/4."""
+    p, y, w = np.tile([0.25, 0.5, 0.25], (100, 1)), np.ones(100, int), np.ones(100)
+    y[0], w[0] = 0, 1e4
+    found = evaluate_classes(p, y, weights=w, draws=999)
+    assert 0.2 < found.classes[0].p_value < 0.3
+    alone = evaluate_classes(p[1:], y[1:], draws=999)
+    assert alone.classes[0].p_value == 0.001
 
 
 CSV = "p_cat,p_dog,label\n"
@@ -213,8 +285,10 @@ CSV = "p_cat,p_dog,label\n"
         ),
         (".5,.5,cat\n", ("--labels", "cat"), "--labels cat; expected 2 different ones"),
         (".5,.5,cat\n", ("--outcome", "p_cat"), "'p_cat' is asked for twice"),
-        (".5,.5,cat\n", ("--by", "label"), "--by beside --classes"),
+        (".5,.5,cat\n", ("--by", "label"), "--by beside --classes .*, or --classes without columns"),
         (".5,.5,cat\n", ("--groups", "label"), "--groups beside --classes"),
+        (".5,.5,cat\n", ("--above", "0"), "--above beside --classes"),
+        (".5,.5,cat\n", ("--weight", "p_cat"), "'p_cat' is asked for twice"),
         (".5,.5,cat\n", ("-f", "p_cat"), "--forecast beside --classes"),
         ("", (), "no rows"),
     ],
