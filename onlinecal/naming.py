@@ -114,11 +114,12 @@ def family(kind: str, name: Any) -> list[str]:
     """The names that ``"all"``, or ``"all FAMILY"``, stands for; none for another name.
 
     A family is the file of its strategies. Those that need a parameter, such as parts of their own, are not among them.
+    Those of K classes are not among "all".
     """
     first, _, wanted = name.partition(" ") if isinstance(name, str) else ("", "", "")
     if first != ALL:
         return []
-    known = FORECASTERS if kind == "forecaster" else NATURES
+    known: Mapping[str, Any] = FORECASTERS if kind == "forecaster" else NATURES
     families: dict[str, list[str]] = {}
     for each, made in known.items():
         if all(
@@ -127,7 +128,7 @@ def family(kind: str, name: Any) -> list[str]:
             families.setdefault(made.__module__.rpartition(".")[2], []).append(each)
     if wanted:
         return families[meant(f"family of {kind}s", wanted.strip(), families)]
-    return [each for own in families.values() for each in own]
+    return [each for own in families.values() for each in own if not known[each].of_classes]
 
 
 def strategy_of(kind: str, name: str, options: Mapping[str, Any] = {}, folder: Path = Path()) -> Any:

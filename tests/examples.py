@@ -6,6 +6,7 @@ it the tests of the registry fail and say so.
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 from onlinecal import forecasters as f
@@ -69,18 +70,53 @@ def _forecasters() -> dict[str, list[Forecaster]]:
     }
 
 
+def of_two(known):
+    """Name → class, of the registered strategies of outcomes 0 and 1."""
+    return {name: cls for name, cls in known.items() if not cls.of_classes}
+
+
+def of_classes(known):
+    """Name → class, of the registered strategies of K classes."""
+    return {name: cls for name, cls in known.items() if cls.of_classes}
+
+
+def defaults(known):
+    """Those of outcomes 0 and 1 that can be made without parameters."""
+    return [cls() for cls in of_two(known).values() if not required(cls)]
+
+
 def natures(folder: Path) -> list[Nature]:
-    """At least one of every registered nature."""
-    return _all("nature", NATURES, _natures(folder))
+    """At least one of every registered nature of outcomes 0 and 1."""
+    return _all("nature", of_two(NATURES), _natures(folder))
 
 
 def forecasters(folder: Path) -> list[Forecaster]:
-    """At least one of every registered forecaster."""
-    return _all("forecaster", FORECASTERS, _forecasters())
+    """At least one of every registered forecaster of outcomes 0 and 1."""
+    return _all("forecaster", of_two(FORECASTERS), _forecasters())
+
+
+def class_natures() -> list[Nature]:
+    """At least one of every registered nature of K classes."""
+    table = {"contrarian_classes": [n.ContrarianClasses(), n.ContrarianClasses(5)]}
+    return _all("nature", of_classes(NATURES), table)
+
+
+def class_forecasters() -> list[Forecaster]:
+    """At least one of every registered forecaster of K classes."""
+    table = {"class_mean": [f.ClassMean(), f.ClassMean(4)]}
+    return _all("forecaster", of_classes(FORECASTERS), table)
+
+
+def class_pairs() -> list[tuple[Forecaster, Nature]]:
+    """Every forecaster of classes with every nature of them."""
+    return list(product(class_forecasters(), class_natures()))
 
 
 def pairs(folder: Path) -> list[tuple[Forecaster, Nature]]:
-    """Every nature with a few forecasters, and every forecaster with a few natures; with context where it is needed."""
+    """Every nature with a few forecasters, and every forecaster with a few natures; with context where it is needed.
+
+    Those of classes are not among them: see `class_pairs`.
+    """
     whom = natures(folder)
     found = [(forecaster, nature) for nature in whom for forecaster in FEW_FORECASTERS]
     for forecaster in forecasters(folder):

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.core.strategy import strategy_key
+from onlinecal.core.strategy import classes_of, strategy_key
 from onlinecal.decisions.responses import RESPONSES, DecisionMaker, Noisy
 from onlinecal.decisions.tasks import DecisionTask, QuadraticTask
 from onlinecal.engine.game import Game
@@ -57,7 +57,7 @@ def pairs():
         found += product(examples.FEW_FORECASTERS, examples.NESTED)
         plain = [as_forecaster(cls) for cls in (Laws, Looks)]
         found += [(whole(part), UniformTruth()) for whole in examples.WHOLES.values() for part in plain]
-        yield from dict.fromkeys(found)
+        yield from dict.fromkeys(found + examples.class_pairs())
 
 
 def games(nested=False):
@@ -78,6 +78,10 @@ def played(mine, theirs, schedule):
     game.advance(ROUNDS)
     found = []
     for g in game.gammas():
+        if classes_of(theirs):
+            p, n = g.predictions, g.counts
+            found += [*n @ p, *n @ p**2, *(p * g.tallies).sum(axis=0), *g.tallies.sum(axis=0)]
+            continue
         p, n, ones = g.predictions, g.counts, g.positives
         found += [p @ n, p**2 @ n, p @ ones, ones.sum()]
     return found + [total for totals in game.certificates().values() for total in totals]

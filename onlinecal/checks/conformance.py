@@ -26,9 +26,9 @@ from onlinecal.engine.play import BLOCK
 from onlinecal.engine.seats import Round
 from onlinecal.engine.start import check_specification
 from onlinecal.engine.transcripts import FORECAST
-from onlinecal.forecasters import AlmostOneStepAhead, Constant, ForecastHedging
+from onlinecal.forecasters import AlmostOneStepAhead, ClassMean, Constant, ForecastHedging
 from onlinecal.forecasters.base import Forecaster
-from onlinecal.natures import Bernoulli, Contrarian, Nature, as_nature
+from onlinecal.natures import Bernoulli, Categorical, Contrarian, ContrarianClasses, Nature, as_nature
 from onlinecal.worlds.base import World
 from onlinecal.worlds.run import Simulation
 
@@ -57,7 +57,7 @@ def play_game(
 def trace(game: Any) -> list[bytes]:
     """The result of a game: Γ of each run, as bytes; of a world also its rounds."""
     traced = [
-        b"".join(getattr(gamma, part).tobytes() for part in ("predictions", "counts", "positives"))
+        b"".join(getattr(gamma, part).tobytes() for part in ("predictions", "counts", "means"))
         for gamma in game.gammas()
     ]
     if game.transcripts is None:
@@ -126,7 +126,12 @@ def _opponents(strategy: Any) -> list[tuple[Forecaster, Nature]]:
         return []
     if isinstance(strategy, Forecaster):
         natures = [Bernoulli(0.3), Contrarian(), as_nature(_Discloser)]
+        if strategy.of_classes:
+            k = strategy.classes or 3
+            natures = [Categorical((0.5, *[0.5 / (k - 1)] * (k - 1))), ContrarianClasses(k)]
         return [(strategy, nature) for nature in natures if strategy.needs <= nature.reveals]
+    if strategy.of_classes:
+        return [(ClassMean(), strategy), (ClassMean(7), strategy)]
     return [(forecaster, strategy) for forecaster in (ForecastHedging(), AlmostOneStepAhead())]
 
 

@@ -63,9 +63,9 @@ def certainty(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> s
 
 def grid(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
     """Whether all that the laws of a game hold is one of 0, 1/m, …, 1."""
-    m = forecaster.steps_at(HORIZON) or 1
+    m = forecaster.facing(nature).steps_at(HORIZON) or 1
     for number, laws in _laws(forecaster, nature, seed):
-        for value in [value for law in laws for value in law]:
+        for value in np.ravel([value for law in laws for value in law]):
             if value != round(value * m) / m:
                 return f"its law of round {number} holds {value:.17g}, which is none of 0, 1/{m}, …, 1"
     return ""

@@ -232,9 +232,9 @@ def _remark(name: str, strategy: Any, checked: Sequence[GuaranteeCheck]) -> str:
     return f"{name} states {stated}: not of a kind, or not against opponents, that are measured here."
 
 
-def _playable(known: Mapping[str, type]) -> list[Any]:
-    """Those that need no parameters."""
-    return [cls() for cls in known.values() if not required(cls)]
+def _playable(known: Mapping[str, Any]) -> list[Any]:
+    """Those of outcomes 0 and 1 that need no parameters."""
+    return [cls() for cls in known.values() if not (required(cls) or cls.of_classes)]
 
 
 def _forces(g: Guarantee, forecaster: Forecaster, nature: Nature, horizon: int) -> bool:

@@ -1,6 +1,8 @@
-"""Checks of forecasts of K classes: tables of probabilities, their labels, and equal rows."""
+"""Forecasts of K classes: checks of tables of probabilities, their labels, equal rows, and grids of the simplex."""
 
+import math
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -99,3 +101,27 @@ def places(where: str, labels: ArrayLike, classes: Sequence[Label] | None, k: in
 
 def listed(labels: Sequence[Label], most: int = 12) -> str:
     return ", ".join(map(in_one_line, labels[:most])) + ", …" * (len(labels) > most)
+
+
+def grid_points(m: int, k: int) -> int:
+    """The number of points of the grid 1/m in the simplex of K classes."""
+    return math.comb(m + k - 1, k - 1)
+
+
+def simplex_parts(m: int, k: int) -> Ints:
+    """All (n_0, …, n_{K−1}) of whole numbers ≥ 0 with the sum m, in ascending order: row i is the one of rank i.
+
+    >>> simplex_parts(2, 3).tolist()
+    [[0, 0, 2], [0, 1, 1], [0, 2, 0], [1, 0, 1], [1, 1, 0], [2, 0, 0]]
+    """
+    # Of m + K − 1 places, K − 1 are bars between the parts.
+    bars = np.fromiter(
+        (each for chosen in combinations(range(m + k - 1), k - 1) for each in chosen), np.int64
+    ).reshape(-1, k - 1)
+    ends = np.column_stack([np.full(len(bars), -1), bars, np.full(len(bars), m + k - 1)])
+    return np.diff(ends, axis=1) - 1
+
+
+def simplex_grid(m: int, k: int) -> Floats:
+    """The points of the grid 1/m in the simplex, (points, K), in the order of their rank: `simplex_parts` / m."""
+    return simplex_parts(m, k) / m

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 from onlinecal.core import validation
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, in_one_line
@@ -60,6 +60,10 @@ class Specification(Checked):
     memory: ClassVar[str | None] = None
     #: how many bytes one of these takes, at most: "O(m)" is that many times the brackets
     unit_bytes: ClassVar[float] = 64.0
+    #: whether forecasts are points in the simplex, and outcomes one of `classes`; else 0 or 1
+    of_classes: ClassVar[Any] = False
+    #: how many outcomes there can be. Without a type, since it is a parameter of some
+    classes = cast(Any, 2)
 
     def start(self, horizon: int, stream: Stream) -> Any:
         """Starts a player of one run, with fresh state and uniforms of its own for what it states at random."""
@@ -136,6 +140,9 @@ def part(role: str) -> Check:
         if not isinstance(value, Specification) or value.role != role:
             expected = f"expected a {role} (in a scenario: a table with a name)"
             raise InvalidParameter(f"{name} = {value!r}; {expected}")
+        if value.of_classes:
+            expected = f"expected a {role} of the outcomes 0 and 1"
+            raise InvalidParameter(f"{name} = {value!r}, which is of several classes; {expected}")
 
     return check
 
@@ -240,6 +247,20 @@ class OfPlain(Specification):
         if not isinstance(self.make, Maker | Copier):
             return self.make
         return (isinstance(self.make, Maker) and self.make.of) or self.make.origin
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether its class has an attribute or a parameter `classes`."""
+        return self._classes is not None
+
+    @property
+    def classes(self) -> Any:
+        """The value of that."""
+        return 2 if self._classes is None else self._classes
+
+    @property
+    def _classes(self) -> Any:
+        return getattr(self.origin, "classes", None) or self.settings.get("classes")
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]

@@ -201,6 +201,11 @@ def every(facts: Iterable[bool | None]) -> bool | None:
     return False if False in known else None if None in known else True
 
 
+def classes_of(strategy: Any) -> int:
+    """The number of classes of which a strategy is; 0 for one of outcomes 0 and 1."""
+    return strategy.classes if getattr(strategy, "of_classes", False) else 0
+
+
 def counts_open(strategy: Any) -> bool:
     """Whether what it states may depend on which questions are open: it declares so, or one of its parts does."""
     if getattr(strategy, "counts_open", False) is True:

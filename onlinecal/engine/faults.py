@@ -9,9 +9,11 @@ import numpy as np
 
 from onlinecal.core.errors import in_one_line
 from onlinecal.engine import loop
+from onlinecal.engine.class_seats import bad_places
 from onlinecal.engine.law import Unplayable, brief, failed
+from onlinecal.engine.outcomes import bad_q
 from onlinecal.engine.play import Stopped, not_a_member
-from onlinecal.engine.run import VALUES, WEIGHTS
+from onlinecal.engine.run import NOTE, VALUES, WEIGHTS
 
 
 def stopped_by(game: Any, draws: bool, fault: int, run: int, number: int, value: float) -> Stopped:
@@ -27,12 +29,18 @@ def stopped_by(game: Any, draws: bool, fault: int, run: int, number: int, value:
         if mine.draw is not None and draws:
             what = f"drew the forecast {brief(value)}"
         error = Unplayable(what, "values in [0, 1] and weights ≥ 0 that sum to 1")
+        if game.classes:
+            error = bad_places(values, weights, len(mine.table))
         if math.isnan(value) and mine.refusal:  # a step `draw` that refuses
             error = Unplayable(*mine.refusal)
     elif fault == loop.OFF_GRID:
         error = Unplayable(f"stated the forecast {value!r}", "a point of its grid")
     elif fault == loop.BAD_Q:
         error = Unplayable(f"stated q = {brief(value)}", "a probability in [0, 1]")
+        if game.classes:
+            row = game.nature.rows[run]
+            first = int(row.view(np.int64)[NOTE])
+            error = bad_q(row[first : first + game.classes], game.classes)
     elif fault == loop.BAD_CONTEXT:
         error = Unplayable("revealed nothing", "its context")
     elif fault == loop.BAD_GROUP:

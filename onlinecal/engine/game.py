@@ -21,7 +21,7 @@ import numpy as np
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, failure, in_one_line
-from onlinecal.core.strategy import strategy_key, strategy_name
+from onlinecal.core.strategy import classes_of, strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, integer
 from onlinecal.engine import loop
@@ -31,12 +31,13 @@ from onlinecal.engine.history import history_of, wider
 from onlinecal.engine.horizon import check_horizon, check_runs, check_time
 from onlinecal.engine.law import brief, summed
 from onlinecal.engine.memory import check_history, check_players, parts_of
+from onlinecal.engine.outcomes import outcomes_of
 from onlinecal.engine.play import Play, Stopped
 from onlinecal.engine.play import Question as InRun
 from onlinecal.engine.result import Result
 from onlinecal.engine.run import lay, make_rows, point_to_law, shared_width, width
 from onlinecal.engine.seats import seat
-from onlinecal.engine.start import check_pair, start
+from onlinecal.engine.start import check_classes, check_pair, start
 from onlinecal.engine.steps import ASKED_AT, Coming, Player
 from onlinecal.engine.transcripts import transcripts_of
 from onlinecal.engine.uniforms import Uniforms, generators
@@ -58,7 +59,7 @@ THREAD = 2**15
 class Question:
     """A question that was asked by hand in all runs: when, and of each run the forecast, q, and the law.
 
-    `forecast` and `probability` are (runs,) floats, `laws` are value → probability.
+    `forecast` and `probability` are (runs,) floats, or (runs, K) of K classes. `laws` are value → probability.
     """
 
     number: int
@@ -72,16 +73,16 @@ class Question:
 
     @property
     def forecast(self) -> Floats:
-        """The forecasts that were drawn, (runs,)."""
+        """The forecasts that were drawn, (runs,), or (runs, K)."""
         return np.array([q.forecast for q in self.each])
 
     @property
     def probability(self) -> Floats:
-        """The probabilities of the outcome 1, (runs,)."""
+        """The probabilities of the outcome 1, (runs,), or of each class, (runs, K)."""
         return np.array([q.probability for q in self.each])
 
     @property
-    def laws(self) -> list[dict[float, float]]:
+    def laws(self) -> list[dict[Any, float]]:
         """The laws, value → probability."""
         return [summed(*zip(*q.law, strict=True)) for q in self.each]
 
@@ -124,6 +125,7 @@ class Game(Result):
         forecaster = forecaster.facing(nature) if isinstance(forecaster, Specified) else forecaster
         check_pair(forecaster, nature, horizon)
         schedule.check_length(horizon)
+        check_classes(nature, schedule, keeps)
         free = check_players(forecaster, nature, horizon)
         self.pair, self.names = (forecaster, nature), (strategy_name(forecaster), strategy_name(nature))
         self.horizon, self.runs, self.seed, self.schedule = horizon, runs, seed, schedule
@@ -132,14 +134,15 @@ class Game(Result):
         self.nature = start("nature", nature, horizon, runs, seed)
         self.compiled = isinstance(self.forecaster, Player) and isinstance(self.nature, Player)
         self.cuts, self.streams = sorted({check_time(cut) for cut in cuts}), max(1, len(nature.streams))
-        self.groups = nature.group_names
+        self.groups, self.classes = nature.group_names, classes_of(nature)
         self.events = Events(schedule.clock(horizon, seed), self.cuts, self.streams, self._streams_of(nature))
         grid = getattr(self.forecaster, "grid", None)
         self.transcripts = transcripts_of(len(runs), keeps, nature)
         points = None if grid is None else len(grid)
         parts = parts_of(len(self.cuts), self.streams, horizon, len(self.groups))
-        check_history(len(runs), horizon, None if self.groups else points, parts, free)
-        self.history = history_of(len(runs), grid, horizon, self.events.parted, len(self.groups))
+        check_history(len(runs), horizon, None if self.groups else points, parts, free, self.classes)
+        told = horizon, self.events.parted, len(self.groups), self.classes
+        self.history = history_of(len(runs), self.forecaster, *told)
         self.levels = math.inf if points is None else points
         # The outcomes' uniforms belong to nature alone: every forecaster faces the same ones.
         of = ("forecast", strategy_key(forecaster)), ("outcome", strategy_key(nature))
@@ -203,8 +206,8 @@ class Game(Result):
     def resolve(self, question: Question, time: float | None = None, outcome: Any = None) -> None:
         """Makes the outcome of a question known to the history, the forecaster and nature, in this order.
 
-        Each question of `ask` once, in any order, at its own time by default. An `outcome`, 0 or 1 for all runs or for
-        each, is told in place of the drawn one.
+        Each question of `ask` once, in any order, at its own time by default. An `outcome`, 0 or 1 (or a class) for all
+        runs or for each, is told in place of the drawn one.
         """
         self._check_alive()
         if not isinstance(question, Question) or self._open.get(question.number) is not question:
@@ -217,8 +220,9 @@ class Game(Result):
         if outcome is not None:
             told = np.asarray(outcome)
             whole = told.dtype.kind in "biuf" and told.shape in ((), (len(self.runs),))
-            if not whole or not np.isin(told, (0, 1)).all():
-                said = f"outcome = {brief(outcome)}; expected 0 or 1, or one of them for each run"
+            if not whole or not np.isin(told, range(self.classes or 2)).all():
+                known = f"an integer from 0 to {self.classes - 1}" if self.classes else "0 or 1"
+                said = f"outcome = {brief(outcome)}; expected {known}, or one of them for each run"
                 raise InvalidParameter(said)
             for q, y in zip(question.each, np.broadcast_to(told, len(self.runs)).tolist(), strict=True):
                 q.outcome = int(y)
@@ -227,7 +231,7 @@ class Game(Result):
             for play, q in zip(self.plays, question.each, strict=True):
                 play.resolve(q, question.time if time is None else float(time))
 
-    def laws(self) -> list[dict[float, float]]:
+    def laws(self) -> list[dict[Any, float]]:
         """The laws that the forecaster states in the next round, value → probability.
 
         The game stays as it is; an object in plain Python is asked once more.
@@ -320,7 +324,8 @@ class Game(Result):
         sides = theirs.by_side and mine.side is not None
         draws = mine.draw is not None and (theirs.sight < loop.LAW_SEEN or sides)
         return loop.Rules(
-            mine.size, int(theirs.sight), draws, sides, theirs.hear is not None, mine.note + theirs.note > 0,
+            mine.size, float(self.levels - 1 if self.classes else 1), self.classes or 2, self.classes > 0,
+            int(theirs.sight), draws, sides, theirs.hear is not None, mine.note + theirs.note > 0,
             theirs.reveal is not None or len(needs) + len(theirs.times) > 0, np.array(needs, np.int64).reshape(-1, 2),
             np.array([] if self.transcripts is None else [places[kind] for kind in self.transcripts.kinds], np.int64),
             np.array(theirs.times, np.int64), np.array([places[group] for group in self.groups], np.int64),
@@ -337,14 +342,16 @@ class Game(Result):
 
     def _run_in_python(self, r: int) -> Play:
         players = [each if isinstance(each, Player) else each[r] for each in (self.forecaster, self.nature)]
-        mine, theirs = map(seat, ("forecaster", "nature"), self.pair, players, (r, r))
+        forecaster = players[0] if isinstance(players[0], Player) else None
+        mine, theirs = map(seat, ("forecaster", "nature"), self.pair, players, (r, r), (None, forecaster))
         run = range(self.runs[r], self.runs[r] + 1)
         draws, outcomes = (Uniforms(stream.over(run)) for stream in self.uniforms)
         clock, keep = self.schedule.clock(self.horizon, self.seed), partial(self.keep, r)
-        single = not (self.events.parted or self.groups) and self.transcripts is None
+        single = not (self.events.parted or self.groups or self.classes) and self.transcripts is None
         extend = partial(self.history.extend, r) if single else None
         return Play(
-            mine, theirs, clock, draws, outcomes, self.events.part_of, keep, self._make_room, extend, r, self.groups
+            mine, theirs, clock, draws, outcomes, self.events.part_of, keep, self._make_room, extend, r, self.groups,
+            outcomes_of(self.pair[1]),
         )  # fmt: skip
 
     # ---------------------------------------------------------------- inside

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.arrays import Floats
+from onlinecal.core.classes import ClassDistribution
 from onlinecal.core.joint import JointDistribution, encode
 from onlinecal.core.levels import LevelSets
 
@@ -21,33 +22,41 @@ AT_ONCE = 2**18
 MOST_PARTS = 2**31
 
 
-def history_of(
-    runs: int, grid: Floats | None, horizon: int, several: bool, groups: int = 0
-) -> Counted | Each:
-    """A history of these runs; `several`: rounds are told apart by their part.
+def history_of(runs: int, player: Any, horizon: int, several: bool, groups: int = 0, classes: int = 0) -> Any:
+    """A history of these runs of a forecaster; `several`: rounds are told apart by their part.
 
     The number of a part ends with a bit for each group. A run meets few of the 2^groups: counts have no table for them.
     """
+    grid = getattr(player, "grid", None)
+    if classes:
+        return EachClasses(runs, classes) if grid is None else CountedClasses(runs, player.table, several)
     if grid is None or groups:
         return Each(runs, horizon, several or groups > 0, groups)
     return Counted(runs, grid, several)
 
 
-def bytes_of_run(points: int | None, horizon: int, parts: int) -> float:
+def bytes_of_run(points: int | None, horizon: int, parts: int, classes: int = 0) -> float:
     """The bytes that the history of a run takes at most, on a grid of some points or none."""
-    # A forecast with its outcome, and its part. Or counts of both outcomes in each part, and before each stretch.
-    return horizon * (8.0 if parts == 1 else 12.0) if points is None else 16.0 * points * (2 * parts - 1)
+    # A forecast with its outcome, and its part. Or counts of the outcomes in each part, and before each stretch.
+    if points is None:
+        return horizon * (8.0 * (classes + 1) + (0.0 if parts == 1 else 4.0))
+    return 8.0 * (classes or 2) * points * (2 * parts - 1)
 
 
 class Counted:
-    """Rounds by point and outcome, (runs, 1, points, 2) for each part: memory does not grow with time."""
+    """Rounds by point and outcome, (runs, 1, points, outcomes) for each part: memory does not grow with time."""
 
-    def __init__(self, runs: int, grid: Floats, several: bool) -> None:
-        self.runs, self.grid, self.several = runs, np.array(grid, np.float64), several
+    def __init__(self, runs: int, grid: Floats, several: bool, outcomes: int = 2) -> None:
+        self.runs, self.grid, self.several, self.outcomes = (
+            runs,
+            np.array(grid, np.float64),
+            several,
+            outcomes,
+        )
         #: that of all parts too, since there may be thousands of them, which take long to sum
-        self.whole = np.zeros((runs, 1, len(self.grid), 2), np.int64)
+        self.whole = np.zeros((runs, 1, len(self.grid), outcomes), np.int64)
         self.parts: dict[int, Any] = {} if several else {0: self.whole}
-        self._points = {value: i for i, value in enumerate(self.grid.tolist())}
+        self._points: dict[Any, int] = {value: i for i, value in enumerate(self.grid.tolist())}
         #: the last `before_stretches`, how many stretches are in it, and the first part that has changed since
         self._before, self._stretches, self._changed = np.zeros((2, 0, 0, 0), np.int64), 0, 0
 
@@ -58,12 +67,12 @@ class Counted:
         """The counts of a part, to be changed."""
         self._changed = min(self._changed, part)
         if part not in self.parts:
-            self.parts[part] = np.zeros((self.runs, 1, len(self.grid), 2), np.int64)
+            self.parts[part] = np.zeros_like(self.whole)
         return self.parts[part]
 
     def lend(self, names: Sequence[int], rounds: int) -> tuple[Any, ...]:
         """The arrays that the loop writes into, for rounds of these parts."""
-        shape = self.runs, len(names), len(self.grid), 2
+        shape = self.runs, len(names), len(self.grid), self.outcomes
         counts = np.zeros(shape, np.int64) if self.several else self.of(names[0])
         return (
             self.grid, counts, np.zeros((1, 0)), np.zeros((1, 0), np.int32), np.zeros(0, np.int64),
@@ -76,7 +85,7 @@ class Counted:
             for i, name in enumerate(names):
                 self.of(name)[:, 0] += lent[1][:, i]
 
-    def add(self, run: int, part: int, forecast: float, outcome: int) -> bool:
+    def add(self, run: int, part: int, forecast: Any, outcome: int) -> bool:
         """Adds one round; False if the forecast is not on the grid."""
         at = self._points.get(forecast)
         if at is None:
@@ -121,14 +130,18 @@ class Counted:
 
     def gamma(self, run: int, chosen: Chosen | None = None) -> JointDistribution | None:
         """Γ of a run, of all parts or those that are chosen; None without a round."""
-        counts = self.whole[run, 0]
-        if chosen is not None:
-            counts = sum(part[run, 0] for name, part in self.parts.items() if chosen(name))
+        counts = self.counts(run, chosen)
         if not np.any(counts):
             return None
         return JointDistribution.from_counts(
             self.grid, counts.sum(axis=1, dtype=np.float64), counts[:, 1].astype(np.float64)
         )
+
+    def counts(self, run: int, chosen: Chosen | None) -> Any:
+        """The counts of a run, of all parts or those that are chosen."""
+        if chosen is None:
+            return self.whole[run, 0]
+        return sum(part[run, 0] for name, part in self.parts.items() if chosen(name))
 
     def levels(self, chosen: Chosen | None = None) -> Iterator[tuple[int, LevelSets]]:
         """As `Each.levels`."""
@@ -144,6 +157,53 @@ class Counted:
                 yield first, LevelSets.of_counts(self.grid, n, ones)
             else:
                 yield from _alone(self, range(first, first + len(n)), chosen)
+
+
+class CountedClasses(Counted):
+    """The same of K classes: the grid are the places of a table of points in the simplex, (points, K)."""
+
+    def __init__(self, runs: int, table: Floats, several: bool) -> None:
+        super().__init__(runs, np.arange(float(len(table))), several, table.shape[1])
+        self.table = table
+        self._points = {tuple(point): i for i, point in enumerate(table.tolist())}
+
+    def gamma(self, run: int, chosen: Chosen | None = None) -> Any:
+        """Γ of a run, of all parts or those that are chosen; None without a round."""
+        counts = self.counts(run, chosen)
+        if not np.any(counts):
+            return None
+        said = counts.any(axis=1)
+        return ClassDistribution.from_counts(self.table[said], counts[said].astype(np.float64))
+
+
+class EachClasses:
+    """Every forecast of K classes, its outcome and its part, of forecasters without a table."""
+
+    grid = None
+
+    def __init__(self, runs: int, classes: int) -> None:
+        self.classes = classes
+        self.said: list[list[tuple[float, ...]]] = [[] for _ in range(runs)]
+        self.came: list[list[tuple[int, int]]] = [[] for _ in range(runs)]
+
+    def add(self, run: int, part: int, forecast: tuple[float, ...], outcome: int) -> bool:
+        """Adds one round."""
+        self.said[run].append(forecast)
+        self.came[run].append((part, outcome))
+        return True
+
+    def rounds(self, run: int) -> int:
+        """The number of rounds of a run."""
+        return len(self.said[run])
+
+    def gamma(self, run: int, chosen: Chosen | None = None) -> Any:
+        """Γ of a run, of all parts or those that are chosen; None without a round."""
+        came = self.came[run]
+        rows = [i for i, (part, _) in enumerate(came) if chosen is None or chosen(part)]
+        if not rows:
+            return None
+        said = np.array(self.said[run])[rows]
+        return ClassDistribution.from_samples(said, [came[i][1] for i in rows])
 
 
 class Each:

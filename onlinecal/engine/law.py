@@ -56,9 +56,44 @@ def law_of(said: Any) -> dict[Any, Any]:
     raise Unplayable(f"stated {brief(said)}", "a number in [0, 1], or a dict of them with weights")
 
 
-def summed(values: Iterable[float], weights: Iterable[float]) -> dict[float, float]:
+def as_law(said: Any) -> list[tuple[float, float]]:
+    """The value and weight of each atom of what an object stated, a number or a dict."""
+    if type(said) is float:
+        return [(said, 1.0)]
+    return [(float(value), float(weight)) for value, weight in law_of(said).items()]
+
+
+def check_law(law: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The law, if it is one."""
+    total = 0.0
+    for value, weight in law:
+        if not (0.0 <= value <= 1.0 and weight >= 0.0):
+            break
+        total += weight
+    else:
+        if abs(total - 1.0) <= 1e-9:
+            return law
+    values, weights = np.array(law).T
+    what = f"stated the forecasts {brief(values)} with weights {brief(weights)}"
+    raise Unplayable(what, "values in [0, 1] and weights ≥ 0 that sum to 1")
+
+
+def draw(law: list[tuple[Any, float]], u: float) -> tuple[int, Any]:
+    """The first atom at which the summed weights are above u, else the last with weight: its place and value."""
+    total, place = 0.0, 0
+    for i, (_, weight) in enumerate(law):
+        if weight > 0.0:
+            place = i
+            if total + weight > u:
+                break
+        total += weight
+    value = law[place][0]
+    return place, value if type(value) is tuple else value + 0.0  # −0.0 becomes 0.0
+
+
+def summed(values: Iterable[Any], weights: Iterable[float]) -> dict[Any, float]:
     """The law of atoms that may repeat, value → probability, without values of no weight."""
-    law: dict[float, float] = {}
+    law: dict[Any, float] = {}
     for value, weight in zip(values, weights, strict=True):
         if weight > 0.0:
             law[value] = law.get(value, 0.0) + weight

@@ -40,13 +40,15 @@ QUESTION = 4
 #: the questions: events (empty: each is resolved at once), and their parts (empty: one part). Then come the times of
 #: those that are asked, and how many were before.
 Questions, QUESTIONS = _record("Questions", events=int64[::1], parts=int32[::1], times=F1, asked=int64)
-#: the rules: atoms of a law at most, and what nature sees. Then: whether the forecaster draws, and whether it tells the
-#: side. Then: whether nature hears, whether there are notes, whether there is context. From where in nature's note to
-#: where in the forecaster's context goes (from −1: the time). Then: the places in nature's note that are logged, those
-#: of the time, and those of groups.
+#: the rules: atoms of a law at most, and the largest forecast, which is 1 or the last place of a table. Then: how many
+#: outcomes there are, whether nature writes q into its note, and what nature sees. Then: whether the forecaster draws,
+#: and whether it tells the side. Then: whether nature hears, whether there are notes, whether there is context. From
+#: where in nature's note to where in the forecaster's context goes (from −1: the time). Then: the places in nature's
+#: note that are logged, those of the time, and those of groups.
 Rules, RULES = _record(
-    "Rules", size=int64, sees=int64, draws=boolean, sides=boolean, hears=boolean, noted=boolean, shown=boolean,
-    needs=int64[:, ::1], keeps=int64[::1], times=int64[::1], groups=int64[::1],
+    "Rules", size=int64, most=float64, outcomes=int64, classes=boolean, sees=int64, draws=boolean, sides=boolean,
+    hears=boolean, noted=boolean, shown=boolean, needs=int64[:, ::1], keeps=int64[::1], times=int64[::1],
+    groups=int64[::1],
 )  # fmt: skip
 #: the history, as `history` says; and a log of told rounds as in `transcripts` (empty: none)
 Told, TOLD = _record(
@@ -58,9 +60,9 @@ LOGGED = 6
 
 
 @accessor
-def place_on(grid, points, value):
-    """The place of a value on a grid of this many points; −1 if it is not on it."""
-    i = int(value * (points - 1) + 0.5)
+def place_on(grid, points, value, per):
+    """The place of a value on a grid of this many points, with so many steps per unit; −1 if it is not on it."""
+    i = int(value * per + 0.5)
     return i if grid[i] == value else search(grid, points, value)
 
 
@@ -77,20 +79,27 @@ def search(grid, points, value):
     return low if low < points and grid[low] == value else -1
 
 
+@kernel
+def class_of(theirs, classes, u):
+    """The outcome that a uniform draws from the q that is in nature's note; −1 if that is none."""
+    q = note(theirs)
+    return drawn((q, q), classes, u)
+
+
 @accessor
 def ask(say, draw, side, move, mine, theirs, table, number, rules):
     """Asks a question: what stopped it; atom, forecast, outcome; q, or the value that stopped it."""
     size, place, table[CALLED] = 0, -1, number
     if rules.draws:
         forecast = draw(mine, uniform(table, number - 1), number)
-        if not 0.0 <= forecast <= 1.0:
+        if not 0.0 <= forecast <= rules.most:
             return BAD_LAW, 0, forecast, 0, forecast
         forecast += 0.0
     else:
         size = say(mine, number)
         if not 1 <= size <= rules.size:
             return BAD_SIZE, 0, 0.0, 0, float(size)
-        place = drawn(law(mine), size, uniform(table, number - 1) if size > 1 else 0.0)
+        place = drawn(law(mine), size, uniform(table, number - 1) if size > 1 else 0.0, rules.most)
         if place < 0:
             return BAD_LAW, 0, 0.0, 0, float(size)
         forecast = law(mine)[0][place] + 0.0  # −0.0 becomes 0.0
@@ -102,7 +111,11 @@ def ask(say, draw, side, move, mine, theirs, table, number, rules):
         seen = forecast if rules.sees == DRAW_SEEN else np.nan
         q = move(theirs, size if rules.sees >= LAW_SEEN else 0, seen, number)
     outcome = 1 if q == 1.0 else 0
-    if q != outcome:
+    if rules.classes:
+        outcome = class_of(theirs, rules.outcomes, uniform(table[NUMBERS:], number - 1)) if q == 0.0 else -1
+        if outcome < 0:
+            return BAD_Q, 0, 0.0, 0, q
+    elif q != outcome:
         if not 0.0 <= q <= 1.0:
             return BAD_Q, 0, 0.0, 0, q
         outcome = 1 if uniform(table[NUMBERS:], number - 1) < q else 0
@@ -153,6 +166,7 @@ def play_run(
     events, parts, times, keeps = questions.events, questions.parts, questions.times, rules.keeps
     at_once, last = len(events) == 0, len(times) if len(events) == 0 else len(events)
     slot, kind, own, keys = 0, BOTH, 0, said.view(np.int64)
+    outcomes, per = rules.outcomes, (points - 1) / rules.most
     for e in range(last):
         if not at_once:
             kind, slot = events[e] & CODE - 1, events[e] // CODE
@@ -184,10 +198,10 @@ def play_run(
             if kind > RESOLVE and outcome != kind - RESOLVE - 1:
                 continue  # it comes at this time only if it is the other one
         if points > 0:
-            i = place_on(grid, points, forecast)
+            i = place_on(grid, points, forecast, per)
             if i < 0:
                 return OFF_GRID, of, forecast
-            counts[2 * (own * points + i) + outcome] += 1
+            counts[outcomes * (own * points + i) + outcome] += 1
         else:
             at = filled[r]
             said[at], filled[r] = forecast, at + 1

@@ -6,7 +6,7 @@ from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.memory import GIB, free_memory
-from onlinecal.core.strategy import bytes_at, strategy_name
+from onlinecal.core.strategy import bytes_at, classes_of, strategy_name
 from onlinecal.engine import history
 
 #: the share of the free memory that histories may take; reading them takes more
@@ -21,7 +21,7 @@ def parts_of(cuts: int, streams: int, horizon: int, groups: int = 0) -> int:
 def bytes_of_run(forecaster: Any, nature: Any, horizon: int, points: int | None, parts: int = 1) -> float:
     """About the bytes that a run takes at most: its history (see there), and the last states of both players."""
     players = sum(bytes_at(player, horizon, horizon) for player in (forecaster, nature))
-    return history.bytes_of_run(points, horizon, parts) + players
+    return history.bytes_of_run(points, horizon, parts, classes_of(nature)) + players
 
 
 def check_players(forecaster: Any, nature: Any, horizon: int) -> float:
@@ -37,9 +37,11 @@ def check_players(forecaster: Any, nature: Any, horizon: int) -> float:
     return free
 
 
-def check_history(runs: int, horizon: int, points: int | None, parts: int, free: float) -> None:
+def check_history(
+    runs: int, horizon: int, points: int | None, parts: int, free: float, classes: int = 0
+) -> None:
     """Refuses runs of which the histories have no room in the free memory."""
-    needed = runs * history.bytes_of_run(points, horizon, parts)
+    needed = runs * history.bytes_of_run(points, horizon, parts, classes)
     if points is None and parts > history.MOST_PARTS:
         raise InvalidParameter(
             f"rounds are of {parts:,} parts, by stretches of time, streams and groups; expected at most "

@@ -19,8 +19,8 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.strategy import strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count
-from onlinecal.engine.law import Unplayable
-from onlinecal.engine.play import Question, check_law
+from onlinecal.engine.law import Unplayable, check_law
+from onlinecal.engine.play import Question
 from onlinecal.engine.run import Run, law, note, shared, state
 from onlinecal.engine.seats import seat
 from onlinecal.engine.start import apart, begin

@@ -1,8 +1,9 @@
 """THE GAME. A forecaster meets a nature, question by question, in one run.
 
 A question is asked: nature may reveal context. The forecaster states the law of its forecast, which is drawn from it.
-Nature, from what its sight allows, states q; the outcome is 1 if a uniform is below q. It becomes known at once or
-later: then the history, the forecaster and nature receive it, in this order.
+Nature, from what its sight allows, states q; the outcome is 1 if a uniform is below q. Of K classes q are K numbers
+(`outcomes`). The outcome becomes known at once or later: then the history, the forecaster and nature receive it, in
+this order.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from onlinecal.engine.law import Unplayable, brief, law_of
+from onlinecal.engine.law import Unplayable, as_law, brief, check_law, draw
+from onlinecal.engine.outcomes import TWO, Outcomes
 from onlinecal.engine.uniforms import Uniforms
 from onlinecal.schedules.base import Clock
 
@@ -40,10 +40,11 @@ class Question:
     part: int = 0
     context: dict[str, float] = field(default_factory=dict)
     #: the atoms of the law, value and weight
-    law: list[tuple[float, float]] = field(default_factory=list)
+    law: list[tuple[Any, float]] = field(default_factory=list)
     place: int = 0
-    forecast: float = math.nan
-    probability: float = math.nan
+    #: of K classes: K numbers
+    forecast: Any = math.nan
+    probability: Any = math.nan
     outcome: int = -1
     #: what forecaster and nature keep with it
     note: Any = None
@@ -58,7 +59,7 @@ class Play:
     time. `keep` says of a question, with the time at which its outcome is known, whether it can be kept.
     `ready` makes both players fit for the questions up to this number, with this many open. `extend` keeps several
     rounds that have one part; None where there are more. `run` is told where a player stops it. `groups` are kinds of
-    context that are 0 or 1.
+    context that are 0 or 1. `outcomes_of` says what forecasts and outcomes are.
     """
 
     def __init__(
@@ -74,10 +75,11 @@ class Play:
         extend: Callable[[list[float], list[int]], None] | None = None,
         run: int | None = None,
         groups: Sequence[str] = (),
+        outcomes_of: Outcomes = TWO,
     ) -> None:
         self.forecaster, self.nature, self.clock = forecaster, nature, clock
         self.draws, self.outcomes, self.part_of, self.keep, self.ready = draws, outcomes, part_of, keep, ready
-        self.extend, self.run, self.groups, self.asked = extend, run, groups, 0
+        self.extend, self.run, self.groups, self.outcomes_of, self.asked = extend, run, groups, outcomes_of, 0
         #: open questions of the schedule: when their outcomes become known, number, question
         self.waiting: list[tuple[float, int, Question]] = []
 
@@ -91,27 +93,23 @@ class Play:
                 if q.context[group] not in (0, 1):
                     raise not_a_member(group)
             forecaster = True
-            q.law = check_law(self.forecaster.state_law(q))
+            q.law = self.outcomes_of.check(self.forecaster.state_law(q))
             q.place, q.forecast = draw(q.law, self.draws(number - 1) if len(q.law) > 1 else 0.0)
             forecaster = False
             q.probability = self.nature.move(q)
-            if not 0.0 <= q.probability <= 1.0:
-                raise Unplayable(f"stated q = {brief(q.probability)}", "a probability in [0, 1]")
+            q.outcome = self.outcomes_of.outcome(q.probability, self.outcomes, number - 1)
         except Exception as error:
             raise Stopped(forecaster, number, error, self.run) from error
-        q.outcome = int(q.probability == 1.0)
-        if q.outcome != q.probability:
-            q.outcome = int(self.outcomes(number - 1) < q.probability)
         return q
 
-    def look(self, number: int, time: float) -> list[tuple[float, float]]:
+    def look(self, number: int, time: float) -> list[tuple[Any, float]]:
         """The law of the next question, which is not asked: all is as it was."""
         kept = [(each, each.save()) for each in (self.forecaster, self.nature)]
         forecaster, q = False, Question(number, time)
         try:
             self.nature.reveal(q)
             forecaster = True
-            return check_law(self.forecaster.state_law(q))
+            return self.outcomes_of.check(self.forecaster.state_law(q))
         except Exception as error:
             raise Stopped(forecaster, number, error, self.run) from error
         finally:
@@ -198,37 +196,3 @@ class Play:
 def not_a_member(group: str) -> Unplayable:
     """The fault of a nature that says of a question neither that it is in a group nor that it is not."""
     return Unplayable(f"revealed neither 0 nor 1 of the group {group!r}", "one of them")
-
-
-def as_law(said: Any) -> list[tuple[float, float]]:
-    """The value and weight of each atom of what an object stated, a number or a dict."""
-    if type(said) is float:
-        return [(said, 1.0)]
-    return [(float(value), float(weight)) for value, weight in law_of(said).items()]
-
-
-def check_law(law: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The law, if it is one."""
-    total = 0.0
-    for value, weight in law:
-        if not (0.0 <= value <= 1.0 and weight >= 0.0):
-            break
-        total += weight
-    else:
-        if abs(total - 1.0) <= 1e-9:
-            return law
-    values, weights = np.array(law).T
-    what = f"stated the forecasts {brief(values)} with weights {brief(weights)}"
-    raise Unplayable(what, "values in [0, 1] and weights ≥ 0 that sum to 1")
-
-
-def draw(law: list[tuple[float, float]], u: float) -> tuple[int, float]:
-    """The first atom at which the summed weights are above u, else the last with weight: its place and value."""
-    total, place = 0.0, 0
-    for i, (_, weight) in enumerate(law):
-        if weight > 0.0:
-            place = i
-            if total + weight > u:
-                break
-        total += weight
-    return place, law[place][0] + 0.0  # −0.0 becomes 0.0

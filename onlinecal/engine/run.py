@@ -3,9 +3,10 @@
     header | state | places of parts | rows of parts | values of the law | weights | notes
 
 A header says where the others begin and end. Places are whole numbers and count from the row's own header. They may
-lead beyond the row, always forward. Numbers that all runs share are there once, behind the last row. A nature reads the
-law in the row of the forecaster, which follows. A part has a piece of the note and of the law of its whole. Whole
-numbers are the same memory seen by `.view(np.int64)`. This file alone knows the layout.
+lead beyond the row, always forward. Numbers that all runs share are there once, behind the last row. So is a
+forecaster's table of points. A nature reads the law and the table of the forecaster, whose row follows. A part has a
+piece of the note and of the law of its whole. Whole numbers are the same memory seen by `.view(np.int64)`. This file
+alone knows the layout.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from onlinecal.core._compile import STATE, kept
 from onlinecal.core.arrays import Floats
 
 #: raised with each change of what compiled code knows of a row
-LAYOUT = 2
+LAYOUT = 3
 HOW: Any = {"error_model": "numpy", "nogil": True}
-#: the header: where the state ends and places of parts begin; where shared numbers begin and end. Then come values and
-#: weights, and how many there are at most. Then come the note of the question at hand, the first note, and the numbers
-#: of a note. Last comes the generator of the run's own uniforms.
-PARTS, SHARED, SHARED_END, VALUES, WEIGHTS, ATOMS, NOTE, NOTES, KEPT, GENERATOR = range(10)
-HEADER = 17
+#: the header: where the state ends and places of parts begin; where shared numbers begin and end; where the table of
+#: points begins and ends. Then come values and weights, and how many there are at most. Then come the note of the
+#: question at hand, the first note, and the numbers of a note. Last comes the generator of the run's own uniforms.
+PARTS, SHARED, SHARED_END, POINTS, POINTS_END, VALUES, WEIGHTS, ATOMS, NOTE, NOTES, KEPT, GENERATOR = range(
+    12
+)
+HEADER = 19
 
 
 def stamp() -> str:
@@ -93,6 +96,13 @@ def shared(run):
 
 
 @accessor
+def table(run):
+    """The points of a forecaster of K classes, only to be read: class k of point i is at i·K + k."""
+    at = places(run)
+    return carray(run, at[POINTS_END])[at[POINTS] :]
+
+
+@accessor
 def note(run):
     """The numbers that are kept with the question at hand."""
     at = places(run)
@@ -148,7 +158,7 @@ def width(player: Any, open: int, atoms: int) -> int:
 
 def shared_width(player: Any) -> int:
     """How many numbers its runs share."""
-    return len(player.shared) + sum(map(shared_width, player.parts))
+    return len(player.shared) + player.table.size + sum(map(shared_width, player.parts))
 
 
 def make_rows(runs: int, wide: int, common: int) -> tuple[Floats, Floats]:
@@ -163,11 +173,9 @@ def lay(player: Any, rows: Floats, open: int, atoms: int, common: Floats, far: i
     Its shared numbers come to `common`, this far from the header of the first row. Returns the rest of `common`.
     """
     parts = HEADER + player.state.shape[1]
-    at, heads, own = parts + len(player.parts), rows.view(np.int64), len(player.shared)
-    heads[:, SHARED] = far - np.arange(len(rows)) * (rows.strides[0] // rows.itemsize)
-    heads[:, SHARED_END] = heads[:, SHARED] + own
-    common[:own] = player.shared
-    common, far = common[own:], far + own
+    at, heads = parts + len(player.parts), rows.view(np.int64)
+    for place, numbers in ((SHARED, player.shared), (POINTS, player.table)):
+        common, far = put(rows, place, numbers, common, far)
     for k, part in enumerate(player.parts):
         wide, left = width(part, 0, 0), len(common)
         heads[:, parts + k], part.whole = at, player
@@ -185,9 +193,21 @@ def lay(player: Any, rows: Floats, open: int, atoms: int, common: Floats, far: i
     return common
 
 
+def put(rows: Floats, place: int, numbers: Floats, common: Floats, far: int) -> tuple[Floats, int]:
+    """Writes numbers that the runs share, and from `place` on in the headers where they begin and end.
+
+    Returns the rest of `common`, and how far it is.
+    """
+    own, heads = numbers.size, rows.view(np.int64)
+    heads[:, place] = far - np.arange(len(rows)) * (rows.strides[0] // rows.itemsize)
+    heads[:, place + 1] = heads[:, place] + own
+    common[:own] = numbers.ravel()
+    return common[own:], far + own
+
+
 def point_to_law(rows: Floats, mine_from: int) -> None:
-    """Has natures at the beginning of these rows read the law in the rows of the forecasters behind."""
+    """Has natures at the beginning of these rows read law and table in the rows of the forecasters behind."""
     heads = rows.view(np.int64)
-    for place in (VALUES, WEIGHTS):
+    for place in (POINTS, POINTS_END, VALUES, WEIGHTS):
         heads[:, place] = mine_from + heads[:, mine_from + place]
     heads[:, ATOMS] = heads[:, mine_from + ATOMS]

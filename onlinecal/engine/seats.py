@@ -12,9 +12,10 @@ from numba import float64, njit
 
 from onlinecal.core.errors import SightError
 from onlinecal.core.guarantee import Sight
-from onlinecal.core.strategy import strategy_name
+from onlinecal.core.strategy import classes_of, strategy_name
 from onlinecal.engine.law import Unplayable, brief, is_scalar, summed
-from onlinecal.engine.play import Question, as_law
+from onlinecal.engine.outcomes import outcomes_of
+from onlinecal.engine.play import Question
 from onlinecal.engine.run import (
     ATOMS,
     HOW,
@@ -32,8 +33,15 @@ from onlinecal.engine.start import takes
 from onlinecal.engine.steps import ASKED_AT, LEARN, MOVE, REVEAL, SAY, Forecaster, Player
 
 
-def seat(role: str, strategy: Any, player: Any, run: int = 0) -> Any:
-    """One run of a player: an object in plain Python, or a row of a compiled one."""
+def seat(role: str, strategy: Any, player: Any, run: int = 0, forecaster: Any = None) -> Any:
+    """One run of a player: an object in plain Python, or a row of a compiled one.
+
+    A nature of classes is told the `forecaster` where that is compiled, and has a table.
+    """
+    if isinstance(player, Player) and classes_of(strategy):
+        from onlinecal.engine.class_seats import ClassForecaster, ClassNature
+
+        return ClassForecaster(player, run) if role == "forecaster" else ClassNature(player, run, forecaster)
     if isinstance(player, Player):
         return (CompiledForecaster if isinstance(player, Forecaster) else CompiledNature)(player, run)
     return (PlainForecaster if role == "forecaster" else PlainNature)(player, strategy)
@@ -50,11 +58,14 @@ def caller(signature: Any, step: Any) -> Any:
     return njit(signature.return_type(float64[::1], *signature.args[1:]), **HOW)(call)
 
 
-def lay_alone(player: Player, atoms: int) -> None:
-    """Lays a player into rows of its own, with room for its notes and the atoms of a law."""
+def lay_alone(player: Player, atoms: int, points: int = 0) -> Any:
+    """Lays a player into rows of its own, with room for its notes and the atoms of a law.
+
+    Behind them is room for so many more numbers that its runs share; returns it.
+    """
     open = max(1, player.notes.shape[1] // max(1, player.note))
-    rows, common = make_rows(len(player.state), width(player, open, atoms), shared_width(player))
-    lay(player, rows, open, atoms, common, rows.size)
+    rows, common = make_rows(len(player.state), width(player, open, atoms), shared_width(player) + points)
+    return lay(player, rows, open, atoms, common, rows.size)
 
 
 class Compiled:
@@ -74,7 +85,7 @@ class Compiled:
         if p.laid and self.rows is p.rows and atoms <= self.atoms:
             return
         if not p.laid or atoms > int(p.rows[0].view(np.int64)[ATOMS]):
-            lay_alone(p, atoms)
+            self.lay(atoms)
         self.rows, self.row = p.rows, p.rows[self.run]
         self.heads = heads = self.row.view(np.int64)
         first, kept, self.atoms = int(heads[NOTES]), int(heads[KEPT]), int(heads[ATOMS])
@@ -82,6 +93,14 @@ class Compiled:
         self.note = self.row[self.at : self.at + kept]
         values, weights = int(heads[VALUES]), int(heads[WEIGHTS])
         self.values, self.weights = (self.row[at : at + self.atoms] for at in (values, weights))
+
+    def lay(self, atoms: int) -> None:
+        """Lays the player out, for a law of this many atoms."""
+        lay_alone(self.player, atoms)
+
+    def forecast(self, q: Question) -> float:
+        """The forecast as steps are told it."""
+        return float(q.forecast)
 
     def save(self) -> Any:
         """The row as it is now."""
@@ -129,7 +148,7 @@ class CompiledForecaster(Compiled):
     def learn(self, q: Question) -> None:
         """Tells the outcome of a question."""
         self.look(self.player.size)
-        if self.call("learn", q.note, q.place, q.forecast, q.outcome, q.number) < 0:
+        if self.call("learn", q.note, q.place, self.forecast(q), q.outcome, q.number) < 0:
             raise Unplayable("refused a round that it had played", "to be told it")
 
 
@@ -150,7 +169,7 @@ class CompiledNature(Compiled):
                 raise Unplayable("revealed nothing", "its context")
             q.context = {kind: float(q.hidden[place]) for place, kind in p.reveals.items()}
 
-    def move(self, q: Question) -> float:
+    def move(self, q: Question) -> Any:
         """The probability of the outcome 1."""
         p, size = self.player, 0
         if p.sight >= Sight.LAW:
@@ -196,7 +215,7 @@ class CompiledNature(Compiled):
         p = self.player
         if p.hear is not None:
             self.look(1)
-            if self.call("hear", q.hidden, -1, q.forecast, q.outcome, q.number) < 0:
+            if self.call("hear", q.hidden, -1, self.forecast(q), q.outcome, q.number) < 0:
                 raise Unplayable("refused a round that it had played", "to be told it")
 
 
@@ -221,22 +240,22 @@ class Round:
         *,
         sight: Sight = Sight.NOTHING,
         context: Mapping[str, float] | None = None,
-        law: dict[float, float] | None = None,
-        forecast: float | None = None,
+        law: dict[Any, float] | None = None,
+        forecast: Any = None,
     ) -> None:
         self._name, self._sight, self._law, self._forecast = name, sight, law, forecast
         self.number, self.time, self.context, self.memo = number, time, dict(context or {}), None
         self.groups: dict[str, int] = {}
 
     @property
-    def law(self) -> dict[float, float]:
-        """The law of the forecast, value → probability; for natures of sight LAW."""
+    def law(self) -> dict[Any, float]:
+        """The law of the forecast, value → probability; for natures of sight LAW. Of K classes a value is a tuple."""
         if self._law is None:
             raise self._refused("the law", Sight.LAW)
         return self._law
 
     @property
-    def forecast(self) -> float:
+    def forecast(self) -> Any:
         """The forecast that was drawn; for natures of sight DRAW."""
         if self._forecast is None:
             raise self._refused("the drawn forecast", Sight.DRAW)
@@ -267,14 +286,15 @@ class PlainForecaster(Plain):
         self.takes_all = getattr(strategy, "takes_all", False)
         self.groups: tuple[str, ...] = strategy.groups if getattr(strategy, "takes_groups", False) else ()
         self.shown, self.kept = not takes(player.forecast, 0), not takes(player.update, 2)
+        self.law_of = outcomes_of(strategy).law
 
-    def state_law(self, q: Question) -> list[tuple[float, float]]:
+    def state_law(self, q: Question) -> list[tuple[Any, float]]:
         """The law of a question: value and weight of each atom."""
         if self.shown or self.kept:
             context = q.context if self.takes_all else {kind: q.context[kind] for kind in self.kinds}
             q.note = Round(self.name, q.number, q.time, context=context)
             q.note.groups = {group: int(q.context[group]) for group in self.groups}
-        return as_law(self.player.forecast(q.note) if self.shown else self.player.forecast())
+        return self.law_of(self.player.forecast(q.note) if self.shown else self.player.forecast())
 
     def straight(self) -> Any:
         """Its methods, where they take no round; else None."""
@@ -291,6 +311,7 @@ class PlainNature(Plain):
     def __init__(self, player: Any, strategy: Any) -> None:
         self.player, self.name, self.sight = player, strategy_name(strategy), strategy.sight
         self.kinds, self.streams_of = sorted(strategy.reveals), getattr(player, "streams_of", None)
+        self.probability_of = outcomes_of(strategy).probability
         update = getattr(player, "update", None) if self.sight >= Sight.HISTORY else None
         self.shown, self.hears = not takes(player.probability, 0), update is not None
         self.kept = update is not None and not takes(update, 2)
@@ -322,11 +343,11 @@ class PlainNature(Plain):
             q.context[kind] = float(value)
         q.hidden.context = dict(q.context)
 
-    def move(self, q: Question) -> float:
-        """The probability of the outcome 1."""
+    def move(self, q: Question) -> Any:
+        """The probability of the outcome 1, or of each class."""
         return self._said(q.hidden, q.law, q.forecast)
 
-    def _said(self, round: Any, law: list[tuple[float, float]], forecast: float) -> float:
+    def _said(self, round: Any, law: list[tuple[Any, float]], forecast: Any) -> Any:
         if not self.shown:
             said = self.player.probability()
         else:
@@ -335,9 +356,7 @@ class PlainNature(Plain):
                 if self.sight >= Sight.DRAW:
                     round._forecast = forecast
             said = self.player.probability(round)
-        if type(said) is float or is_scalar(said):
-            return float(said)
-        raise Unplayable(f"stated q = {brief(said)}", "a number in [0, 1]")
+        return said if type(said) is float else self.probability_of(said)
 
     def straight(self) -> Any:
         """As `CompiledNature.straight`; None where it reveals something, or keeps a round until it is told."""

@@ -11,7 +11,7 @@ from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure, in_
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.plain import give_own
 from onlinecal.core.specification import OfPlain
-from onlinecal.core.strategy import check_facts, strategy_key, strategy_name
+from onlinecal.core.strategy import check_facts, classes_of, strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import is_whole
 from onlinecal.engine.steps import ASKED_AT, Forecaster, Nature, Player
@@ -75,6 +75,11 @@ def check_specification(role: str, strategy: Any) -> None:
     fault = check_facts(strategy)
     if fault:
         raise InvalidParameter(f"{role} {strategy_name(strategy)!r} declares {fault}")
+    if role == "nature" and classes_of(strategy):
+        if not (is_whole(strategy.classes) and strategy.classes >= 2):
+            raise _undeclared(role, strategy, "classes", "an integer ≥ 2")
+        if strategy.group_names:
+            raise _undeclared(role, strategy, "groups", "none where it has classes")
     if role == "forecaster":
         return
     if ASKED_AT in strategy.reveals:
@@ -106,6 +111,9 @@ def check_pair(forecaster: Any, nature: Any, horizon: int) -> None:
     """Refuses players that cannot play as long, or a nature that does not reveal what the forecaster needs."""
     check_specification("forecaster", forecaster)
     check_specification("nature", nature)
+    if not same_outcomes(forecaster, nature):
+        said = [f"{strategy_name(each)!r} is of {_outcomes(each)}" for each in (forecaster, nature)]
+        raise InvalidParameter(f"forecaster {said[0]}, and nature {said[1]}; expected the same of both")
     for role, player, has in (("nature", nature, "has"), ("forecaster", forecaster, "plays")):
         length = getattr(player, "length", None)
         if length is not None and horizon > length:
@@ -119,6 +127,29 @@ def check_pair(forecaster: Any, nature: Any, horizon: int) -> None:
             f"forecaster {strategy_name(forecaster)!r} needs {', '.join(missing)}, which nature "
             f"{strategy_name(nature)!r} does not reveal"
         )
+
+
+def same_outcomes(forecaster: Any, nature: Any) -> bool:
+    """Whether both are of outcomes 0 and 1, or of as many classes; many forecasters are of as many as nature."""
+    of_classes = [getattr(each, "of_classes", False) for each in (forecaster, nature)]
+    return of_classes in ([False] * 2, [True] * 2) and classes_of(forecaster) in (0, classes_of(nature))
+
+
+def _outcomes(strategy: Any) -> str:
+    if not getattr(strategy, "of_classes", False):
+        return "the outcomes 0 and 1"
+    return f"{strategy.classes or 'several'} classes"
+
+
+def check_classes(nature: Any, schedule: Any, keeps: Any) -> None:
+    """Refuses what has a meaning for two outcomes alone, in a game of classes."""
+    if not classes_of(nature):
+        return
+    said = f"nature {strategy_name(nature)!r} is of {classes_of(nature)} classes"
+    if schedule.delays.by_outcome:
+        raise InvalidParameter(f"{said}, and delays depend on whether the outcome is 0 or 1; expected others")
+    if keeps is not None:
+        raise InvalidParameter(f"{said}, of which no rounds are kept one by one; expected keeps = None")
 
 
 def plain_fault(role: str, strategy: Any, player: Any) -> str:

@@ -26,6 +26,10 @@ which a run begins::
 - ``state(run)`` is the run's own vector, ``shared(run)`` is the same in all runs and only read. ``note(run)`` is kept
   with the question from `say` (or `reveal`) to `learn` (or `hear`). ``values, weights = law(run)`` are of `size` atoms
   at most. All numbers are floats, whole ones exact up to 2^53: `int(…)` makes an index. Weights sum to 1.
+- Of K classes (`classes`) an outcome is 0, …, K − 1. A forecaster has a ``table`` of points in the simplex: a forecast,
+  and a value of a law, is the place of a point in it. A nature that sees the law finds the points in ``table(run)``,
+  class k of point i at i·K + k. It writes q into the first K numbers of its note, and `move` returns 0, or below 0
+  to refuse. y is the first class with u < q_0 + … + q_y.
 - A forecaster with a `grid` states values of it, exactly as they are there (`i / m`). Others state any in [0, 1].
 - The law is not kept until `learn`, only the forecast, its place, and the note. With `draw` the place is −1, and
   neither `say` is called nor a law there. It is used against natures that do not see the law.
@@ -44,7 +48,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,14 +58,15 @@ from onlinecal.core._compile import kept
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
+from onlinecal.core.strategy import classes_of
 from onlinecal.core.streams import Stream
-from onlinecal.engine.run import HOW, RUN, Run, accessor, inner, kernel, law, note, shared, state
+from onlinecal.engine.run import HOW, RUN, Run, accessor, inner, kernel, law, note, shared, state, table
 from onlinecal.engine.uniforms import generators, own_uniform, uniform
 
 #: what strategies take from here
 __all__ = [
     "ASKED_AT", "Coming", "Forecaster", "Nature", "Run", "drawn", "inner", "kernel", "law", "note", "one_of",
-    "own_uniform", "shared", "state", "uniform",
+    "own_uniform", "shared", "state", "table", "uniform",
 ]  # fmt: skip
 
 SAY = int64(RUN, int64)
@@ -100,12 +105,15 @@ def one_of(steps: Sequence[Any]) -> Any:
 
 
 @accessor
-def drawn(law, size, u):
-    """The first atom at which the summed weights are above u, else the last with weight; −1 if it is no law."""
+def drawn(law, size, u, most=1.0):
+    """The first atom at which the summed weights are above u, else the last with weight; −1 if it is no law.
+
+    Its values are from 0 to `most`.
+    """
     (values, weights), total, pick = law, 0.0, 0
     for j in range(size):
         weight, value = weights[j], values[j]
-        if not (weight >= 0.0 and 0.0 <= value <= 1.0):
+        if not (weight >= 0.0 and 0.0 <= value <= most):
             return -1
         if weight > 0.0:  # without a branch on u, which no processor can foresee
             pick += (j - pick) * np.int64(total <= u)
@@ -153,6 +161,8 @@ class Player:
         self.whole: Player | None = None
         self.laid = False
         self.rows: Floats = np.zeros((1, 0))
+        #: the points in the simplex that its forecasts are, (points, K)
+        self.table: Floats = np.zeros((0, 0))
 
     def spread(self, runs: range) -> None:
         """Makes a row of state for each run, with uniforms of its own."""
@@ -203,6 +213,7 @@ class Player:
 class Forecaster(Player):
     """A forecaster made of steps, with laws of `size` atoms at most, on a `grid` if there is one.
 
+    One of classes has a `table` of points in the simplex, (points, K), and states places in it.
     `certificates`: player ↦ the totals that it proves of its own play, name → (runs,). `refusal`: fault and
     expectation where its `say` states no atom, and its `draw` NaN.
     """
@@ -216,6 +227,7 @@ class Forecaster(Player):
         *,
         size: int = 1,
         grid: Floats | None = None,
+        table: Floats | None = None,
         needs: Mapping[int, str] | None = None,
         draw: Callable[..., Any] | None = None,
         side: Callable[..., Any] | None = None,
@@ -228,14 +240,30 @@ class Forecaster(Player):
         self.draw = None if draw is None else compiled(DRAW, draw)
         self.side = None if side is None else compiled(SIDE, side)
         self.size, self.grid, self.needs = size, grid, dict(needs or {})
+        if table is not None:
+            self.table, self.grid = np.ascontiguousarray(table, np.float64), np.arange(float(len(table)))
         self.certify, self.refusal = certificates, refusal
         _check_places(self, self.needs)
+
+    @cached_property
+    def points(self) -> list[tuple[float, ...]]:
+        """The points of its table."""
+        return [tuple(point) for point in self.table.tolist()]
+
+    @cached_property
+    def places(self) -> dict[tuple[float, ...], int]:
+        """The place of each point in its table."""
+        return {point: place for place, point in enumerate(self.points)}
 
     def mismatch(self, specification: Any) -> str:
         """Describes where it is not as its specification declares; "" for nowhere."""
         undeclared = sorted(set(self.needs.values()) - specification.needs - {ASKED_AT})
         if undeclared:
             return f"its player needs {', '.join(undeclared)}, which the specification does not declare"
+        if self.table.shape[1] != classes_of(specification):
+            return f"its player has a table of {self.table.shape[1]} columns; expected {classes_of(specification)}"
+        if len(self.places) < len(self.table):
+            return "its player has a point twice in its table; expected different ones"
         certifies = self.certify is not None
         if certifies is not bool(specification.certifies):
             return f"its player {'proves' if certifies else 'does not prove'} totals; the specification says otherwise"
@@ -245,7 +273,8 @@ class Forecaster(Player):
 class Nature(Player):
     """A nature made of steps. `streams_of`: (first, last) ↦ the streams of these questions.
 
-    `times` are the places of its note at which it finds the time of the question.
+    `times` are the places of its note at which it finds the time of the question. One of `classes` writes q at the
+    beginning of its note.
     """
 
     def __init__(
@@ -261,6 +290,7 @@ class Nature(Player):
         times: Sequence[int] = (),
         by_side: bool = False,
         streams_of: Callable[[int, int], Any] | None = None,
+        classes: int = 0,
         **memory: Any,
     ) -> None:
         super().__init__(state, shared, **memory)
@@ -268,6 +298,7 @@ class Nature(Player):
         self.hear = None if hear is None else compiled(LEARN, hear)
         self.reveal = None if reveal is None else compiled(REVEAL, reveal)
         self.streams_of, self.times, self.reveals = streams_of, list(times), dict(reveals or {})
+        self.classes = classes
         if hear is not None and sight < Sight.HISTORY:
             raise InvalidParameter(f"sight = {sight!r} with a step `hear`; expected HISTORY or more")
         if (reveal is None) is not (not self.reveals):
@@ -286,6 +317,9 @@ class Nature(Player):
             return f"its player does not reveal {', '.join(missing)}, as the specification declares"
         if specification.streams and self.streams_of is None:
             return "the specification has streams; expected a player with streams_of(first, last)"
+        if self.classes != classes_of(specification) or self.note < self.classes:
+            expected = f"{classes_of(specification)}, and a note with room for their probabilities"
+            return f"its player has classes = {self.classes} and note = {self.note}; expected {expected}"
         return ""
 
 

@@ -1,19 +1,21 @@
 """Specifications of forecasters: each starts a player of one run, which states laws; the engine draws."""
 
+import copy
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column
-from onlinecal.core.errors import InvalidForecast
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.core.expressions import depends_on_horizon, grid_steps
 from onlinecal.core.guarantee import Guarantee, Potential, Sight
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.simplex import grid_points, simplex_grid
 from onlinecal.core.specification import (
     STEPS,
     Composition,
@@ -21,10 +23,11 @@ from onlinecal.core.specification import (
     Specification,
     allow,
     declared,
+    optional,
     part,
     specified,
 )
-from onlinecal.core.strategy import every, parameters
+from onlinecal.core.strategy import classes_of, every, parameters
 
 
 def grid_of(m: int) -> Floats:
@@ -49,7 +52,7 @@ class Forecaster(Specification):
         return None
 
     def facing(self, nature: Any) -> Any:
-        """Itself against a nature, of which it may be told the groups."""
+        """Itself against a nature, of which it may be told the groups, or how many classes there are."""
         return self
 
 
@@ -118,6 +121,56 @@ def biases(gamma: JointDistribution, m: int) -> tuple[Floats, Floats]:
     bias[at] = gamma.positives - gamma.counts * gamma.predictions
     rounds[at] = gamma.counts
     return bias, rounds
+
+
+class OfClasses(Forecaster):
+    """A forecaster of as many classes as nature has: 0 before it faces one."""
+
+    of_classes = True
+    classes = cast(Any, 0)
+
+    def facing(self, nature: Any) -> Any:
+        if classes_of(nature) in (0, self.classes):
+            return self
+        # No parameter: the key and the label are those of the forecaster, whatever nature it faces.
+        faced = copy.copy(self)
+        object.__setattr__(faced, "classes", nature.classes)
+        return faced
+
+
+#: the most points of a table, unless it is asked for a grid with more
+POINTS = 10**5
+
+
+@dataclass(frozen=True)
+class OnSimplex(OfClasses):
+    """A forecaster of classes on the grid 1/m of the simplex."""
+
+    allowed = allow(m=optional(STEPS))
+
+    m: int | str | None = None
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        return self.m is None or depends_on_horizon(self.m)
+
+    def steps_at(self, horizon: int) -> int:
+        if self.m is not None:
+            return grid_steps("m", self.m, horizon)
+        finest = 1
+        while finest * finest < horizon and grid_points(finest + 1, self.classes or 2) <= POINTS:
+            finest += 1
+        return finest
+
+    def table_at(self, horizon: int) -> Floats:
+        """The points of its grid, as `simplex_grid` has them."""
+        m = self.steps_at(horizon)
+        points = grid_points(m, self.classes)
+        if points > 100 * POINTS:
+            raise InvalidParameter(
+                f"m = {m} of {self.classes} classes is a grid of {points:,} points; expected at most {100 * POINTS:,}"
+            )
+        return simplex_grid(m, self.classes)
 
 
 class OfOthers(Composition, Forecaster):

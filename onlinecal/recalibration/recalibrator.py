@@ -12,8 +12,8 @@ from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_number
-from onlinecal.engine.law import failed
-from onlinecal.engine.play import BLOCK, Question, check_law, draw
+from onlinecal.engine.law import check_law, draw, failed
+from onlinecal.engine.play import BLOCK, Question
 from onlinecal.engine.seats import seat
 from onlinecal.engine.start import start
 from onlinecal.engine.steps import Coming, Player

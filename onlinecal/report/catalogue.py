@@ -17,13 +17,14 @@ from onlinecal.core.writing import scenarios
 from onlinecal.decisions.responses import RESPONSES
 from onlinecal.decisions.tasks import TASKS
 from onlinecal.forecasters import FORECASTERS
+from onlinecal.forecasters.base import OfClasses
 from onlinecal.growth.rates import KNOWN_RATES, OTHER_RATES, best_known
 from onlinecal.logs.evaluated import OF_LOGS
 from onlinecal.measures import MEASURES, OF_SHORT_GAMES
 from onlinecal.measures.base import Measure
 from onlinecal.measures.groups import OF_GROUPS
 from onlinecal.naming import as_strategy, foreign, kind_of
-from onlinecal.natures import NATURES
+from onlinecal.natures import NATURES, Categorical
 from onlinecal.schedules import ARRIVALS, DELAYS
 from onlinecal.worlds import WORLDS, World
 
@@ -150,6 +151,7 @@ def _facts(kind: str, thing: Any) -> dict[str, str]:
     needed = {p["name"] for p in parameters_of(thing) if p["required"]}
     # Facts that do not depend on parameters are on the class.
     spec = thing if needed - {"horizon"} else as_strategy(kind.removesuffix("s"), thing)
+    spec = spec.facing(Categorical()) if isinstance(spec, OfClasses) else spec
     loop = "depends on its parameters"
     if isinstance(spec, World):
         loop = "simpy"

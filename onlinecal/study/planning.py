@@ -16,7 +16,7 @@ from onlinecal.core.words import number_of
 from onlinecal.decisions.people import People
 from onlinecal.engine.game import IMMEDIATE, VERSION
 from onlinecal.engine.horizon import check_horizon, checkpoints
-from onlinecal.engine.start import check_pair, check_specification, start
+from onlinecal.engine.start import check_pair, check_specification, same_outcomes, start
 from onlinecal.engine.steps import Player
 from onlinecal.engine.transcripts import check_kept
 from onlinecal.schedules import Schedule
@@ -332,6 +332,7 @@ def _pairs(
                     f"shortest horizon is {own[0]}"
                 )
             able = needed <= nature.strategy.reveals and wanted[-1] <= (nature.length or wanted[-1])
+            able = able and same_outcomes(forecaster.strategy, nature.strategy)
             played = tuple(t for t in wanted if able and t <= (forecaster.length or t))
             if played != wanted:
                 try:

@@ -51,7 +51,7 @@ def folder(tmp_path_factory):
 
 
 def paired(folder, seed):
-    return [_Pair(*pair, seed) for pair in examples.pairs(folder)]
+    return [_Pair(*pair, seed) for pair in examples.pairs(folder) + examples.class_pairs()]
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,8 @@ def digests(pairs):
 def test_every_strategy_is_covered_can_be_compared_and_pickled(folder, pairs):
     assert {type(pair.forecaster) for pair in pairs} >= set(FORECASTERS.values())
     assert {type(pair.nature) for pair in pairs} >= set(NATURES.values())
-    for spec in [*examples.natures(folder), *examples.forecasters(folder)]:
+    of_classes = examples.class_natures() + examples.class_forecasters()
+    for spec in [*examples.natures(folder), *examples.forecasters(folder), *of_classes]:
         copy = pickle.loads(pickle.dumps(spec))
         assert copy == spec
         assert (strategy_key(copy), hash(copy)) == (strategy_key(spec), hash(spec))

@@ -52,7 +52,10 @@ def cases(folder):
         ("forecaster", spec, [of_kind.get(min(spec.needs, default=""), n.UniformTruth())])
         for spec in forecasters
     ]
-    return found + [("nature", spec, [f.Constant(0.9), as_forecaster(Pair)]) for spec in natures]
+    found += [("nature", spec, [f.Constant(0.9), as_forecaster(Pair)]) for spec in natures]
+    whom = [n.Categorical(), n.ContrarianClasses()]
+    found += [("forecaster", spec, whom) for spec in examples.class_forecasters()]
+    return found + [("nature", spec, [f.ClassMean(), f.ClassMean(4)]) for spec in examples.class_natures()]
 
 
 class Pair(Half):

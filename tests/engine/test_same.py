@@ -14,6 +14,7 @@ from tempfile import mkdtemp
 import pytest
 
 from onlinecal import natures as n
+from onlinecal.core.strategy import classes_of
 from onlinecal.engine.game import Game
 from onlinecal.engine.play import BLOCK
 from onlinecal.schedules import Bursts, ByOutcome, Constant, Pareto, Poisson, Schedule
@@ -51,12 +52,14 @@ def cases():
     fast, every = pairs()
     found = {label(*pair): ((*pair, name), ()) for pair, name in zip(fast, cycle(SCHEDULES))}
     kinds = {tuple(map(type, pair)): pair for pair in every}
+    for pair, name in zip(examples.class_pairs(), cycle(["none", "delay", "random", "bursts"])):
+        found[f"{label(*pair)} {name}"] = (*pair, name), ()
     for pair, name in zip(kinds.values(), cycle([*SCHEDULES][::-1])):
         found.setdefault(f"{label(*pair)} {name}", ((*pair, name), pytest.mark.slow))
     return [pytest.param(*case, marks=marks, id=said) for said, (case, marks) in found.items()]
 
 
-FAST = [pytest.param(*pair, id=label(*pair)) for pair in pairs()[0]]
+FAST = [pytest.param(*pair, id=label(*pair)) for pair in [*pairs()[0], *examples.class_pairs()]]
 
 
 @pytest.mark.parametrize(("mine", "theirs", "name"), cases())
@@ -84,7 +87,7 @@ def test_questions_by_hand_in_the_order_of_the_schedule_are_the_same_game(mine, 
         "seed": 1,
         "schedule": schedule,
         "cuts": (20, 45),
-        "keeps": (),
+        "keeps": None if classes_of(theirs) else (),
     }
     scheduled, hand, waiting = Game(mine, theirs, **given), Game(mine, theirs, **given), {}
 

@@ -17,6 +17,7 @@ from onlinecal.core.strategy import parameters, required, strategy_key
 from onlinecal.exploit import exploit
 from onlinecal.measures import brier, ece, u_calibration
 from tests.by_hand import Driven, measured
+from tests.examples import defaults, of_two
 from tests.marks import some_fast
 
 ALTERNATING = n.Markov(1.0, 1.0)
@@ -30,12 +31,12 @@ OTHERS = {
 #: all that guarantee something, and two that are hurt
 KEPT = [
     [cls(), *(cls(*(of if isinstance(of, tuple) else (of,))) for of in OTHERS.get(cls, ()))]
-    for cls in f.FORECASTERS.values()
+    for cls in of_two(f.FORECASTERS).values()
     if not required(cls) and cls().guarantees
 ]
 KEPT += [[f.Constant(0.5), f.Constant(0.2)], [f.EmpiricalMean()]]
 #: natures that can be made without parameters and play 2000 rounds, and the hardest of others
-HARD = [cls() for cls in n.NATURES.values() if not required(cls) and playable(2000, cls()) == 2000]
+HARD = [nature for nature in defaults(n.NATURES) if playable(2000, nature) == 2000]
 HARD += [
     n.Contrarian("draw"),
     *map(n.Greedy, ("square", "kink")),

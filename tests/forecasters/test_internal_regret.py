@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from scipy.special import betaln, entr, xlogy
 
-from onlinecal.core.strategy import required, strategy_key
+from onlinecal.core.strategy import strategy_key
 from onlinecal.forecasters import BlumMansour, BlumMansourLog, FosterVohra
 from onlinecal.forecasters.internal_regret import sine_grid, stationary
 from onlinecal.measures import bregman
 from onlinecal.natures import NATURES, Bernoulli
 from tests.by_hand import Driven, measured, noted
+from tests.examples import defaults
 
-OPPONENTS = [cls() for cls in NATURES.values() if not required(cls)]
+OPPONENTS = defaults(NATURES)
 
 
 # ---------------------------------------------------------------- all pairs

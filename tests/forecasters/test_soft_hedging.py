@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.core.strategy import required, strategy_key
+from onlinecal.core.strategy import strategy_key
 from onlinecal.engine.steps import SAY, compiled, kernel, law, shared
 from onlinecal.forecasters import SoftHedging
 from onlinecal.forecasters.hedging import say_mean_of_hedger
@@ -16,8 +16,9 @@ from onlinecal.measures import scdl, scdl_binned
 from onlinecal.natures import NATURES, Contrarian, Drift, Greedy
 from tests.by_hand import Driven
 from tests.engine.games import played
+from tests.examples import defaults
 
-OPPONENTS = [cls() for cls in NATURES.values() if not required(cls)]
+OPPONENTS = defaults(NATURES)
 #: what rounding may add to sums of 10^4 numbers
 ROUNDING = 1e-9
 

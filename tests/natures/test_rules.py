@@ -14,6 +14,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.forecasters import EmpiricalMean, ForecastHedging
 from onlinecal.natures import NATURES
 from tests.by_hand import noted, revealed, truths
+from tests.examples import of_two
 from tests.natures.quarters import Quarters
 
 HORIZON, RUNS = 320, 2
@@ -315,9 +316,9 @@ RULES = [
 
 
 def test_every_nature_has_a_rule():
-    """`Streams` is below, `Replay` and groups have files; `Maximin` is held against the solved game (tests/games)."""
+    """`Streams` is below; `Replay`, groups and classes have files; `Maximin` is in tests/games."""
     others = {n.Replay, n.Streams, n.Maximin, n.Grouped, n.GroupContrarian}
-    assert {type(spec) for spec, _ in RULES} == set(NATURES.values()) - others
+    assert {type(spec) for spec, _ in RULES} == set(of_two(NATURES).values()) - others
 
 
 @pytest.mark.parametrize(("nature", "make"), RULES, ids=[strategy_key(spec) for spec, _ in RULES])

@@ -10,6 +10,7 @@ from onlinecal.forecasters import FORECASTERS
 from onlinecal.naming import family
 from onlinecal.natures import NATURES
 from onlinecal.scenario import load
+from tests.examples import of_classes, of_two
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
@@ -86,8 +87,9 @@ def test_all_of_a_family(tmp_path):
 
 def test_all_are_those_that_need_no_parameter(tmp_path):
     needy = {"expert_mixture", "expert_aggregation", "doubling", "rounded", "delayed", "separate"}
-    assert {*family("forecaster", "all")} == FORECASTERS.keys() - needy
-    assert {*family("nature", "all")} == NATURES.keys() - {
+    assert {*family("forecaster", "all")} == of_two(FORECASTERS).keys() - needy
+    assert {*family("nature", "all classes")} == of_classes(NATURES).keys()
+    assert {*family("nature", "all")} == of_two(NATURES).keys() - {
         "replay", "switch", "streams", "mixture", "grouped", "group_contrarian",
     }  # fmt: skip
     with pytest.raises(

@@ -1,0 +1,105 @@
+"""What a forecast is, and how an outcome is drawn: of the outcomes 0 and 1, or of K classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from onlinecal.core.simplex import UNIT
+from onlinecal.core.strategy import classes_of
+from onlinecal.engine.law import Unplayable, as_law, brief, check_law, draw, is_scalar
+
+#: by how much the sum of weights, or of q, may miss 1
+ROUNDING = 1e-9
+#: value and weight of each atom
+Law = list[tuple[Any, float]]
+
+
+class Outcomes(Protocol):
+    """What `play` asks: how many outcomes there are, and the meaning of what players state."""
+
+    many: int
+
+    def law(self, said: Any) -> Law:
+        """The atoms of what a forecaster in plain Python stated."""
+
+    def check(self, law: Law) -> Law:
+        """The law, if it is one."""
+
+    def probability(self, said: Any) -> Any:
+        """What a nature in plain Python stated."""
+
+    def outcome(self, q: Any, uniforms: Callable[[int], float], index: int) -> int:
+        """The outcome that a uniform draws."""
+
+
+class TwoOutcomes:
+    """A forecast is a number in [0, 1], and q the probability of the outcome 1."""
+
+    many = 2
+    law, check = staticmethod(as_law), staticmethod(check_law)
+
+    def probability(self, said: Any) -> float:
+        if is_scalar(said):
+            return float(said)
+        raise Unplayable(f"stated q = {brief(said)}", "a number in [0, 1]")
+
+    def outcome(self, q: float, uniforms: Callable[[int], float], index: int) -> int:
+        if not 0.0 <= q <= 1.0:
+            raise Unplayable(f"stated q = {brief(q)}", "a probability in [0, 1]")
+        outcome = int(q == 1.0)
+        return outcome if outcome == q else int(uniforms(index) < q)
+
+
+class Classes:
+    """A forecast is a tuple of K probabilities, and so is q; the outcome is the first y with u < q_0 + … + q_y."""
+
+    def __init__(self, many: int) -> None:
+        self.many = many
+
+    def law(self, said: Any) -> Law:
+        atoms = said.items() if isinstance(said, dict) else [(said, 1.0)]
+        return [(self._point("", value), float(weight)) for value, weight in atoms]
+
+    def check(self, law: Law) -> Law:
+        for point, _ in law:
+            if not (min(point) >= 0.0 and abs(sum(point) - 1.0) <= UNIT):
+                raise Unplayable(
+                    f"stated the forecast {brief(point)}", f"{self.many} probabilities that sum to 1"
+                )
+        weights = [weight for _, weight in law]
+        if not (weights and min(weights) >= 0.0 and abs(sum(weights) - 1.0) <= ROUNDING):
+            raise Unplayable(f"stated a law with weights {brief(weights)}", "weights ≥ 0 that sum to 1")
+        return law
+
+    def probability(self, said: Any) -> tuple[float, ...]:
+        return self._point("q = ", said)
+
+    def outcome(self, q: Any, uniforms: Callable[[int], float], index: int) -> int:
+        if type(q) is float:
+            raise Unplayable(f"stated q = {brief(q)}", f"{self.many} probabilities, one for each class")
+        if not (min(q) >= 0.0 and abs(sum(q) - 1.0) <= ROUNDING):
+            raise bad_q(q, self.many)
+        return draw([(0.0, weight) for weight in q], uniforms(index))[0]
+
+    def _point(self, name: str, said: Any) -> tuple[float, ...]:
+        try:
+            point = tuple(float(each) + 0.0 for each in said)  # −0.0 becomes 0.0
+        except (TypeError, ValueError):
+            point = ()
+        if len(point) != self.many:
+            raise Unplayable(f"stated {name}{brief(said)}", f"{self.many} probabilities, one for each class")
+        return point
+
+
+def bad_q(q: Sequence[float], classes: int) -> Unplayable:
+    """The fault of a nature that stated something else than probabilities of the classes."""
+    return Unplayable(f"stated q = {brief(list(map(float, q)))}", f"{classes} probabilities that sum to 1")
+
+
+TWO = TwoOutcomes()
+
+
+def outcomes_of(strategy: Any) -> Outcomes:
+    """The outcomes of which a strategy is."""
+    return Classes(classes_of(strategy)) if classes_of(strategy) else TWO

@@ -1,0 +1,134 @@
+"""Natures of games of K classes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.guarantee import Sight
+from onlinecal.core.simplex import UNIT
+from onlinecal.core.specification import allow, listed, number, whole
+from onlinecal.core.streams import Stream
+from onlinecal.engine import steps
+from onlinecal.engine.steps import Run, kernel, law, note, shared, table
+from onlinecal.natures.base import Nature
+
+#: classes of a game, at most
+MOST = 1000
+
+
+def simplex_point(name: str, values: Any) -> None:
+    """Refuses anything but K ≥ 2 probabilities that sum to 1."""
+    for k, value in enumerate(listed(name, values, "probabilities, one for each class")):
+        number(0.0, 1.0)(f"{name}[{k}]", value)
+    if not 2 <= len(values) <= MOST:
+        raise InvalidParameter(f"{name} = {values!r}; expected 2 to {MOST} probabilities")
+    if abs(sum(values) - 1.0) > UNIT:
+        raise InvalidParameter(
+            f"{name} = {values!r}, which sum to {sum(values):.9g}; expected 1 within {UNIT:g}"
+        )
+
+
+def exact(values: Any) -> list[float]:
+    """The probabilities divided by their sum."""
+    total = float(sum(values))
+    return [float(value) / total for value in values]
+
+
+@dataclass(frozen=True)
+class OfVectors(Nature):
+    """A nature whose parameters are lists of probabilities, one for each class."""
+
+    of_classes = True
+
+    def __post_init__(self) -> None:
+        for name in self.allowed:
+            if isinstance(getattr(self, name), list):
+                object.__setattr__(self, name, tuple(getattr(self, name)))
+        super().__post_init__()
+
+
+@dataclass(frozen=True)
+class Categorical(OfVectors):
+    """Independent draws of one distribution over K classes: q_t = q.
+
+    Parameters
+    ----------
+    q : sequence of K floats, default (0.5, 0.3, 0.2)
+        The probability of each class. They sum to 1.
+    """
+
+    needs_horizon, safe_under_delay, memory = False, True, "O(1)"
+    allowed = allow(q=simplex_point)
+
+    q: tuple[float, ...] = (0.5, 0.3, 0.2)
+
+    @property
+    def classes(self) -> int:
+        return len(self.q)
+
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
+        return steps.Nature(keep_shares, shared=exact(self.q), classes=self.classes, note=self.classes)
+
+
+def keep_shares(run: Run, size: int, forecast: float, number: int) -> float:
+    """Shared is q."""
+    q, mine = shared(run), note(run)
+    for k in range(len(q)):
+        mine[k] = q[k]
+    return 0.0
+
+
+@dataclass(frozen=True)
+class ContrarianClasses(Nature):
+    """Does what the forecast holds least likely: y = k where class k has the smallest mean under the law.
+
+    Of means that differ by at most 1e-9 it takes the first.
+
+    Parameters
+    ----------
+    classes : int, default 3
+        K, from 2 to 1000.
+    """
+
+    of_classes = True
+    sight = Sight.LAW
+    needs_horizon, safe_under_delay, memory = False, True, "O(1)"
+    allowed = allow(classes=whole(2, MOST))
+
+    classes: int = 3
+
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
+        return steps.Nature(contradict_law, sight=self.sight, classes=self.classes, note=self.classes)
+
+
+#: by how much equal means may differ
+TIE = 1e-9
+
+
+@kernel
+def mean_of_law(run, size, mean):
+    """Writes the mean of the law, which has a number for each class."""
+    (values, weights), points, classes = law(run), table(run), len(mean)
+    mean[:] = 0.0
+    for j in range(size):
+        at = int(values[j]) * classes
+        for k in range(classes):
+            mean[k] += weights[j] * points[at + k]
+
+
+@kernel
+def certain(run, outcome):
+    """Has this class happen; as a step's result."""
+    mine = note(run)
+    mine[:] = 0.0
+    mine[outcome] = 1.0
+    return 0.0
+
+
+def contradict_law(run: Run, size: int, forecast: float, number: int) -> float:
+    mean, least = note(run), 0
+    mean_of_law(run, size, mean)
+    for k in range(1, len(mean)):
+        if mean[k] < mean[least] - TIE:
+            least = k
+    return certain(run, least)
