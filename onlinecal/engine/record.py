@@ -94,9 +94,9 @@ def compiled(cls: Class) -> Class:
             sample = fresh(cls, **{name: value for name, value in given.items() if name in known})
         except Exception:
             sample = None  # it needs parameters, or cannot be made at all: then a game says so
-        if sample is not None:
-            kinds = getattr(cls, "needs", ())
-            Record(sample, Sight.DRAW, () if isinstance(kinds, str) else tuple(sorted(kinds)))
+        kinds = getattr(cls, "needs", ())
+        if sample is not None and not isinstance(kinds, str | property):  # else a game tells the kinds
+            Record(sample, Sight.DRAW, tuple(sorted(kinds)))
     cls.oc_compiled = True  # type: ignore[attr-defined]
     return cls
 
@@ -396,7 +396,9 @@ def rehearse(role: str, strategy: Any, made: Any, thing: Any, record: Record) ->
         outcome = int(random.random() < (0.0, 1.0, 0.4)[3 * (number - 1) // REHEARSED])
         drawn = random.choice([0.0, 1.0, 0.5, 5e-324, 1 - 2**-53] + [random.random()] * 10)
         q = Question(number, float(number), outcome=outcome, forecast=drawn, law=[(drawn, 1.0)])
-        q.context, pick = {kind: random.random() for kind in record.contexts}, random.random()
+        # Those of groups are 0 or 1.
+        context = {kind: random.choice([0.0, 1.0, random.random()]) for kind in record.contexts}
+        q.context, pick = context, random.random()
         (said, error), (again, fault) = (_round(role, each, copy.copy(q), pick) for each in sittings)
         if error is not None and fault is not None:
             return

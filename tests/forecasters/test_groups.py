@@ -224,11 +224,14 @@ class Plain:
         self.odd[j] += round.context["odd"] * (outcome - self.centre)
 
 
-def test_a_plain_class_of_groups_is_compiled_to_the_same_play(seed):
+@pytest.mark.parametrize(
+    "needs", [("odd",), "groups", property(lambda self: ["odd"])], ids=["names", "all", "own"]
+)
+def test_a_plain_class_of_groups_is_compiled_to_the_same_play(needs, seed):
     nature = Grouped(Drift(), {"odd": 0.5})
+    plain, other = (type("Plain", (Plain,), {"needs": needs}) for _ in range(2))
     games = [
-        Game(each, nature, horizon=300, runs=range(2), seed=seed)
-        for each in (Plain, oc.compiled(type("Plain", (Plain,), {})))
+        Game(each, nature, horizon=300, runs=range(2), seed=seed) for each in (plain, oc.compiled(other))
     ]
     for game in games:
         game.advance(300)
@@ -237,6 +240,26 @@ def test_a_plain_class_of_groups_is_compiled_to_the_same_play(seed):
         plain, compiled = (game.gamma(r, 0) for game in games)
         assert np.array_equal(plain.counts, compiled.counts)
         assert np.array_equal(plain.positives, compiled.positives)
+
+
+@pytest.mark.parametrize("member", [0.0, 1.0])
+def test_members_and_others_are_rehearsed(member):
+    """Only in rounds of this membership a whole number grows beyond 64 bits, which compiled code does not tell."""
+
+    class Grows(Plain):
+        def __init__(self):
+            self.number, self.member = 1, member
+
+        def forecast(self, round):
+            if round.context["odd"] == self.member:
+                self.number = 3 * self.number + 1
+            return 0.5 if self.number % 2 == 0 else 0.25
+
+        def update(self, forecast, outcome, round):
+            pass
+
+    with pytest.raises(InvalidParameter, match="numbers of 64 bits"):
+        Game(oc.compiled(Grows), Grouped(Drift(), {"odd": 0.5}), horizon=9, runs=range(1))
 
 
 def test_with_all_alone_it_plays_against_natures_without_groups(seed):
