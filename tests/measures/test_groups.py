@@ -130,7 +130,15 @@ def test_samples_are_read_once_for_all_groups():
     )
     assert dropped == plain
     weights = [0, 0, 1, 1, 0, 0, 1, 1]
-    assert list(g.family_of("of weights", MEMBERS, P, Y, weights)) == ["all", "b", "c"]
+    assert list(g.family_of("of weights", MEMBERS | {"none": [0] * 8}, P, Y, weights)) == ["all", "b", "c"]
+    with pytest.raises(InvalidData, match="weights sum to 0"):
+        g.multi_ece(P, Y, groups=MEMBERS, weights=[0] * 8)
+
+
+def test_of_equal_groups_the_first_is_the_worst():
+    whole = oc.JointDistribution.from_samples(P, Y)
+    assert g.multi_ece.worst({"same": whole, "all": whole}).group == "all"
+    assert g.multi_linf.worst(P, Y, groups={"other": [1] * 8, "same": [1] * 8}).group == "all"
 
 
 def frame(columns, first=0):
