@@ -16,12 +16,12 @@ from onlinecal.core.errors import InvalidData, InvalidParameter, in_one_line
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.transcript import Transcript
-from onlinecal.core.validation import count, integer, is_number
+from onlinecal.core.validation import count, integer
 from onlinecal.engine import play
 from onlinecal.engine.game import IMMEDIATE
 from onlinecal.engine.history import history_of
 from onlinecal.engine.horizon import check_horizon, check_runs, check_time
-from onlinecal.engine.law import Unplayable, failed
+from onlinecal.engine.law import Unplayable, failed, is_scalar
 from onlinecal.engine.memory import check_history, check_players, parts_of
 from onlinecal.engine.result import Result
 from onlinecal.engine.seats import seat
@@ -257,7 +257,7 @@ class Course:
                 f"{sorted(reveals)}"
             )
         for kind, value in context.items():
-            if not is_number(value) or not math.isfinite(value):
+            if not is_scalar(value) or not math.isfinite(value):
                 raise self.misuse(f"gave {kind} = {value!r} with question {number}; expected a finite number")
         for group in self.game.groups:
             if context[group] not in (0, 1):

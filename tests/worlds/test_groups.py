@@ -1,5 +1,6 @@
 """Worlds with groups: members are counted, and are 0 or 1."""
 
+import numpy as np
 import pytest
 
 import onlinecal as oc
@@ -18,12 +19,16 @@ class Desk:
             market.resolve(question, number % 2)
 
 
-def test_groups_of_a_world():
-    study = oc.play("group_hedging", Desk, horizon=60, runs=2, measures=["ece", "multi_ece"], progress=False)
+@pytest.mark.parametrize("member", [1, True, np.True_, np.float32(1)])
+def test_groups_of_a_world(member):
+    desk = type("Desk", (Desk,), {"member": member})
+    study = oc.play("group_hedging", desk, horizon=60, runs=2, measures=["ece", "multi_ece"], progress=False)
     assert study.curve("rounds @ big").totals[-1].tolist() == [20, 20]
     gamma = study.gamma(stream="big")
     assert (gamma.weight, gamma.positives.sum()) == (20, 10)
 
+
+def test_other_members_of_a_world_are_refused():
     class Wrong(Desk):
         member = 2
 
