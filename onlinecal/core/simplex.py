@@ -31,7 +31,10 @@ def level_of_rows(table: Floats) -> Ints:
 
 def matrix(name: str, values: ArrayLike) -> Floats:
     """A table of numbers, in memory of its own; the message names the first column that is none."""
-    given = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+    try:
+        given = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+    except ValueError:  # by NumPy, of lists of several lengths
+        raise InvalidData(f"{name} have rows of several lengths; expected K numbers in each") from None
     if given.ndim != 2 or given.shape[1] < 2:
         raise InvalidData(
             f"{name} have shape {given.shape}; expected (n, K), a row for each sample and K ≥ 2 classes"
@@ -72,8 +75,14 @@ def divided(table: Floats) -> Floats:
 
 def names_of(labels: Sequence[Label] | None, k: int) -> tuple[Label, ...]:
     """The labels of K classes, all different; 0 to K − 1 where there are none."""
-    names = tuple(range(k)) if labels is None else tuple(labels)
-    different = len(set(names))
+    try:
+        names = tuple(range(k) if labels is None else labels)
+        # Plain words and numbers for those of NumPy.
+        names = tuple(name.item() if isinstance(name, np.generic) else name for name in names)
+        different = len(set(names))
+    except TypeError:
+        expected = f"expected {k} words or numbers, one for each column"
+        raise InvalidData(f"labels = {in_one_line(labels)}; {expected}") from None
     if len(names) != k or different != k:
         raise InvalidData(
             f"labels are {number_of(len(names), 'name')}, {different} of them different; expected {k}, one for each "

@@ -48,6 +48,7 @@ def test_every_way_to_gamma_is_counting(pairs, random):
         assert parts(gamma) == [[*map(list, levels)], counts, tallies, means]
         assert (gamma.levels, gamma.classes, gamma.weight) == (len(levels), 3, len(pairs))
         assert not gamma.predictions.flags.writeable
+    assert repr(SAMPLES(p, y, labels=np.arange(3)).labels) == "(0, 1, 2)"
     assert ways[3].labels == ways[4].labels == ("b", "c", "a")
     assert ways[0].labels == (0, 1, 2)
 
@@ -93,6 +94,9 @@ def test_rows_are_divided_by_their_sum_and_differ_by_the_last_bit():
         (lambda: SAMPLES([[0.5, 0.5]] * 2, ["a", None], labels=["a", "b"]), r"y\[1\] = None is no class"),
         (lambda: SAMPLES([[0.5, 0.5]], ["c"], labels=["a", "b"]), r"'c' is no class; expected one of 'a', 'b'"),
         (lambda: SAMPLES([[0.5, 0.5]], ["a"], labels=["a", "a"]), "2 names, 1 of them different; expected 2"),
+        (lambda: SAMPLES([[0.5, 0.5]], ["a"], labels=[["a"], ["b"]]), r"labels = .*'a'.*; expected 2 words or numbers"),
+        (lambda: SAMPLES([[0.5, 0.5]], ["a"], labels=2), "labels = 2; expected 2 words or numbers"),
+        (lambda: SAMPLES([[0.5, 0.5], [1]], [0, 1]), "p have rows of several lengths; expected K numbers in each"),
         (lambda: SAMPLES([[0.5, 0.5]], ["a"]), r"y\[0\] = 'a' is not a number"),
         (lambda: SAMPLES([[0.5, 0.5]], [0, 1]), "1 rows and y 2 values"),
         (lambda: SAMPLES([[0.5, 0.5]], [0], weights=[-1]), r"weights\[0\] = -1.0"),
