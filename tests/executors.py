@@ -138,9 +138,13 @@ class Sleeps:
 SCENARIO = """
 runs = 4
 horizons = [40, 50, 60, 70, 80]
-measures = ["ece", "cdl"]
-natures = ["drift", "random_walk", "contrarian"]
+measures = ["ece", "cdl", "multi_ece"]
 forecasters = [{ name = "own:Sleeps", label = "a", salt = 0.2 }, { name = "own:Sleeps", label = "b", salt = 0.7 }]
+natures = [
+    { name = "grouped", of = "drift", label = "drift", groups = { odd = 0.5, rare = 0.1 }, rates = { odd = 0.2 } },
+    { name = "grouped", of = "random_walk", label = "walk", groups = { odd = 0.5 } },
+    { name = "group_contrarian", groups = { odd = 0.5, never = 0.0 }, thresholds = { odd = 0.7 } },
+]
 """
 CODE = "from onlinecal.cli import main; main()"
 

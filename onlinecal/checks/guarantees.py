@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -13,6 +14,7 @@ from onlinecal.checks.facts import playable
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure, in_one_line
 from onlinecal.core.guarantee import Guarantee, OnGrid, Potential
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.levels import LevelSets
 from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import required, strategy_label
 from onlinecal.engine.game import Game
@@ -20,9 +22,8 @@ from onlinecal.engine.horizon import check_horizon, checkpoints
 from onlinecal.engine.start import check_specification, start
 from onlinecal.forecasters import FORECASTERS, Forecaster
 from onlinecal.growth.outgrowth import outgrowth
-from onlinecal.measures.groups import OF_GROUPS
 from onlinecal.naming import found, strategy_of
-from onlinecal.natures import NATURES, Nature
+from onlinecal.natures import NATURES, Drift, GroupContrarian, Grouped, Nature
 from onlinecal.study.panel import Panel
 from onlinecal.study.planning import Entry, plan
 from onlinecal.study.promises import promises
@@ -41,6 +42,11 @@ ERRORS = 4.5
 ROUNDING = 1e-9
 #: how many runs are held against the potential of a bound from above, which looks at each law by itself
 LOOKED_AT = 4
+#: natures for those who play for groups; all of them have parameters
+WITH_GROUPS = (
+    Grouped(Drift(), {"odd": 0.5, "rare": 0.1}, {"odd": 0.2}),
+    GroupContrarian({"odd": 0.5, "rare": 0.1}, {"odd": 0.7, "all": 0.3}),
+)
 
 
 @dataclass(frozen=True)
@@ -100,14 +106,14 @@ def report(
 ) -> Report:
     """Checks the named strategies, or all that can be played with their default parameters."""
     check_horizon(horizon)
-    forecasters, natures = _playable(FORECASTERS), _playable(NATURES)
+    forecasters, natures = _playable(FORECASTERS), [*_playable(NATURES), *WITH_GROUPS]
     findings: list[tuple[str, Finding]] = []
     mine = {name: strategy_of(found("strategy", name)[0] or "forecaster", name) for name in names}
-    pairs = [(f, n) for f in forecasters for n in natures]
-    if mine:
-        own = [s for s in mine.values() if isinstance(s, Nature) and not isinstance(s, World)]
-        pairs = [(f, n) for f in mine.values() if isinstance(f, Forecaster) for n in [*natures, *own]]
-        pairs += [(f, n) for n in own for f in forecasters]
+    own = [s for s in mine.values() if isinstance(s, Nature) and not isinstance(s, World)]
+    who = [s for s in mine.values() if isinstance(s, Forecaster)] if mine else forecasters
+    # Groups are there for those who play for them.
+    pairs = [(f, n) for f in who for n in natures if n not in WITH_GROUPS or f.facing(n) is not f]
+    pairs += [(f, n) for f in [*who, *forecasters] for n in own]
     with Progress(len(pairs) * horizon * runs, shown=progress) as bar:
         for name, strategy in mine.items():
             bar.describe(f"conformance of {name}")
@@ -153,7 +159,7 @@ def check(
             _guarantees(own) if any(who is each for each in of or (forecaster, nature)) else ()
             for who, own in ((forecaster, told), (nature, nature))
         ]
-        mine = [g for g in stated[0] if g.binds(forecaster, nature) and not _of_groups(g)]
+        mine = [g for g in stated[0] if g.binds(told, nature)]
         theirs = [g for g in stated[1] if _forces(g, forecaster, nature, size.horizon)]
         if not mine and not theirs:
             continue
@@ -171,19 +177,14 @@ def check(
                 yield _rate(g, forecaster, nature, size, panel, column[-1].mean())
 
 
-def _of_groups(guarantee: Guarantee) -> bool:
-    """Whether it is about groups, of which tests/forecasters/test_groups.py holds the bounds."""
-    return bool(guarantee.column.stream) or guarantee.column.measure in OF_GROUPS
-
-
 def bounds_in_world(
     forecasters: Iterable[Forecaster], world: Any, horizon: int, runs: int, seed: int
 ) -> Finding:
     """Plays the forecasters that have a bound for open questions in a world, and compares totals with bounds."""
     kept, faults = [], []
     for forecaster in forecasters:
-        own = [g for g in forecaster.facing(world).guarantees if not _of_groups(g)]
-        names = {g.column.name for g in own if g.column.kind == "measure" and g.kind != "rate"}
+        own = forecaster.facing(world).guarantees
+        names = {g.column.measure for g in own if g.column.kind == "measure" and g.kind != "rate"}
         longest = forecaster.length or horizon
         if not names or longest < horizon or not forecaster.needs <= world.reveals:
             continue
@@ -326,13 +327,14 @@ def _play(
     rows: dict[str, list[Any]] = {}
     before: list[Any] = [math.nan] * len(proved)
     steps = [math.nan] * len(proved)
-    times = times or checkpoints(size.horizon)
+    times, parts = times or checkpoints(size.horizon), (nature.streams, nature.group_names)
     for t in times:
         game.advance(t)
         gammas = game.gammas()
         columns = dict(game.certificates())
         if panel is not None:
-            columns |= zip(panel.names, np.array([panel.read(gamma) for gamma in gammas]).T, strict=True)
+            read = panel.read_parts(partial(_levels, game), *parts, f"after round {t}", game.runs)
+            columns |= {c.name: read[:, j] for j, c in enumerate(panel.columns_of(*parts))}
         for name, column in columns.items():
             rows.setdefault(name, []).append(column)
         for i, g in enumerate(proved):
@@ -344,6 +346,12 @@ def _play(
     return times, {name: np.array(values, float) for name, values in rows.items()}, steps
 
 
+def _levels(game: Game, part: int | None) -> Iterator[tuple[range, LevelSets, None]]:
+    """The places of some runs and their level sets, of the rounds of a stream or group, or (None) of all."""
+    for first, sets in game.levels_of(part):
+        yield range(first, first + len(sets)), sets, None
+
+
 def _panel(guarantees: Sequence[Guarantee]) -> Panel | None:
     """The measures and tasks that the guarantees speak of; certificates come from the player."""
     measures: dict[str, Any] = {}
@@ -352,7 +360,7 @@ def _panel(guarantees: Sequence[Guarantee]) -> Panel | None:
         if column.of_task:
             tasks[column.task] = None
         elif column.kind != "certificate":
-            measures[column.name] = {"name": column.measure, **dict(column.options)}
+            measures[replace(column, stream="").name] = {"name": column.measure, **dict(column.options)}
     return Panel.of(measures.values(), list(tasks)) if measures or tasks else None
 
 

@@ -101,6 +101,8 @@ class Guarantee:
     delayed : callable, optional
         (T, most open questions) ↦ the bound on the total over the resolved rounds of a game with delays. The
         question being asked is open, too. T is the horizon; of a bound from below, the number of resolved rounds.
+    of_groups : bool
+        Whether it speaks of all groups of nature: it holds for a forecaster that needs each of them.
     """
 
     column: Column
@@ -114,6 +116,7 @@ class Guarantee:
     slack: Callable[[float, int, float], float] | None = None
     potential: Potential | None = None
     delayed: Callable[[float, int], float] | None = None
+    of_groups: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.column, str):
@@ -133,6 +136,8 @@ class Guarantee:
 
     def binds(self, forecaster: Any, nature: Any) -> bool:
         """Whether it is known to hold in a game of these two."""
+        if self.of_groups and not {*nature.group_names} <= forecaster.needs:
+            return False
         if isinstance(self.against, Sight):
             return bool(nature.sight <= self.against)
         return self.against is Forecasters.EVERY or forecaster.deterministic is True

@@ -137,20 +137,28 @@ def resolve(learn, hear, mine, theirs, table, number, place, forecast, outcome, 
 
 @accessor
 def show(reveal, mine, theirs, table, number, time, rules):
-    """Lets nature reveal a context, and gives the forecaster what it needs: what stopped it, and of which group."""
+    """Lets nature reveal a context, and gives the forecaster what it needs of it."""
     needs, table[CALLED] = rules.needs, -number
     for i in range(len(rules.times)):
         note(theirs)[rules.times[i]] = time
     if reveal(theirs, number) < 0:
-        return BAD_CONTEXT, 0
-    for i in range(len(rules.groups)):
-        value = note(theirs)[rules.groups[i]]
-        if value != 0.0 and value != 1.0:
-            return BAD_GROUP, i
+        return BAD_CONTEXT
     for i in range(len(needs)):
         at = needs[i, 0]
         note(mine)[needs[i, 1]] = note(theirs)[at] if at >= 0 else time
-    return FINE, 0
+    return FINE
+
+
+@kernel
+def members(theirs, groups):
+    """A bit for each group of a question; −1 − i where it is neither in the group i nor not."""
+    bits = 0
+    for i in range(len(groups)):
+        value = note(theirs)[groups[i]]
+        if value != 0.0 and value != 1.0:
+            return -1 - i
+        bits = 2 * bits + int(value)
+    return bits
 
 
 @kernel
@@ -162,6 +170,7 @@ def play_run(
     # Vectors at a pointer are not counted by numba, which costs more than a round.
     table, grid = carray(table_at, length), carray(grid_at, points)
     counts = carray(counts_at, counted).view(np.int64)
+    groups = rules.groups  # taken out once, since each time is counted
     number, before, fault = questions.asked, questions.asked, FINE
     events, parts, times, keeps = questions.events, questions.parts, questions.times, rules.keeps
     at_once, last = len(events) == 0, len(times) if len(events) == 0 else len(events)
@@ -178,9 +187,13 @@ def play_run(
         if kind <= BOTH:
             number += 1
             if rules.shown:
-                fault, group = show(reveal, mine, theirs, table, number, times[number - before - 1], rules)
+                fault = show(reveal, mine, theirs, table, number, times[number - before - 1], rules)
                 if fault != FINE:
-                    return fault, number, float(group)
+                    return fault, number, 0.0
+                if len(groups) > 0:
+                    bits = members(theirs, groups)
+                    if bits < 0:
+                        return BAD_GROUP, number, float(-1 - bits)
             fault, place, forecast, outcome, q = ask(
                 say, draw, side, move, mine, theirs, table, number, rules
             )
@@ -207,10 +220,7 @@ def play_run(
             said[at], filled[r] = forecast, at + 1
             keys[at] = 2 * keys[at] + outcome  # as `joint.encode` makes them, in the same memory
             if len(owner) > 0:
-                part = own  # its first bits are those of the part, then one for each group
-                for i in range(len(rules.groups)):
-                    part = 2 * part + int(note(theirs)[rules.groups[i]])
-                owner[at] = part
+                owner[at] = own << len(groups) | members(theirs, groups)
         if len(log) > 0:
             row = log[logged[r]]
             row[0], row[1], row[2] = of, forecast, outcome

@@ -4,8 +4,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+import numpy as np
+
+from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, depends_on_horizon
@@ -36,9 +39,10 @@ class GroupHedging(OnGrid):
     says 0, and else where S_m ≥ 0 it says 1. Sums are whole multiples of 1/(2m), so comparisons are exact.
 
     Guarantee: Against natures that see the law, with n groups besides `all` and N = (1 + n)T:
-    E[multi_ece] ≤ E[swap_multi_ece] ≤ √((m + 1)N) + T/(2m). At the default m that is about 1.5 (TN)^{1/3}. With
-    `weights` "size" the ECE of a group of n_g rounds is at most √((m + 1)(1 + n)n_g) + n_g/(2m) in expectation. With at
-    most b questions open at once N becomes N + 2(1 + n)T(b − 1), and b is added. Proof: docs/proofs.md.
+    E[multi_ece] ≤ E[swap_multi_ece] ≤ √((m + 1)N) + T/(2m). At the default m that is about 1.5 (TN)^{1/3}. The sum of
+    all E² is at most N in expectation; the player tracks it as ``group_energy``. With `weights` "size" the ECE of a
+    group of n_g rounds is at most √((m + 1)(1 + n)n_g) + n_g/(2m) in expectation. With at most b questions open at once
+    N becomes N + 2(1 + n)T(b − 1), and b is added to the error. Proof: docs/proofs.md.
 
     Information: Needs the groups of a question; without any it plays for `all` alone. O((1 + n) log m) a round.
 
@@ -48,7 +52,8 @@ class GroupHedging(OnGrid):
     Parameters
     ----------
     m : int or str, optional
-        Steps of the grid: a number or an expression in T. Default: (T²/N)^{1/3}, rounded.
+        Steps of the grid: a number or an expression in T. The latter is rounded up to an even number, so that ½ is on
+        the grid. Default: the even number nearest to (T²/N)^{1/3}.
     groups : sequence of str, optional
         For which it plays. Default: all of nature's.
     weights : {"equal", "size"}, default "equal"
@@ -58,7 +63,9 @@ class GroupHedging(OnGrid):
         their sum. Needed for the weights "size".
     """
 
-    deterministic, safe_under_delay = False, True
+    deterministic, safe_under_delay, even = False, True, True
+    version: ClassVar[int] = 2
+    certifies: ClassVar[frozenset[str]] = frozenset({"group_energy"})
     allowed = allow(
         m=optional(STEPS),
         groups=optional(_names),
@@ -101,7 +108,7 @@ class GroupHedging(OnGrid):
     def steps_at(self, horizon: int) -> int:
         if self.m is not None:
             return super().steps_at(horizon)
-        return max(1, round((horizon**2 / sum(self._sizes(horizon))) ** (1.0 / 3.0)))
+        return max(2, 2 * round((horizon**2 / sum(self._sizes(horizon))) ** (1.0 / 3.0) / 2.0))
 
     def _sizes(self, horizon: float) -> list[float]:
         """The rounds of `all` and of each group, at most."""
@@ -118,7 +125,7 @@ class GroupHedging(OnGrid):
         alphas = [1.0 / size if self.weights == "size" else 1.0 for size in self._sizes(horizon)]
         return steps.Forecaster(
             hedge_groups, learn_groups, [0.0] * (len(alphas) * (m + 1)), [m, *alphas], size=2, grid=grid_of(m),
-            needs=dict(enumerate(groups, 1)), note=1 + len(groups),
+            needs=dict(enumerate(groups, 1)), note=1 + len(groups), certificates=group_energy,
         )  # fmt: skip
 
     @property
@@ -140,14 +147,24 @@ class GroupHedging(OnGrid):
             moves = math.sqrt(2.0 * count * horizon * math.log(1.0 / rate) / runs)
             return math.sqrt(m + 1.0) * ((math.sqrt(2.0) - 1.0) * math.sqrt(most) + moves)
 
+        def energy_slack(horizon: float, runs: int, rate: float) -> float:
+            # By the same steps, and the norm of what moves √(Φ + N/2) in all runs: Hsu, Kakade and Zhang 2012.
+            most, share = energy(horizon), math.log(1.0 / rate) / runs
+            moves = math.sqrt(count * horizon * (1.0 + 2.0 * math.sqrt(share) + 2.0 * share))
+            return (math.sqrt(2.0 * most) + moves) ** 2 - most
+
+        def late(horizon: float, most: int) -> float:
+            return energy(horizon) + 2.0 * count * horizon * (most - 1.0)
+
         def delayed(horizon: float, most: int) -> float:
-            m, late = self.steps_at(int(horizon)), 2.0 * count * horizon * (most - 1.0)
-            return math.sqrt((m + 1.0) * (energy(horizon) + late)) + horizon / (2.0 * m) + most
+            m = self.steps_at(int(horizon))
+            return math.sqrt((m + 1.0) * late(horizon, most)) + horizon / (2.0 * m) + most
 
         def known(column: Column, formula: str, own: Any, **more: Any) -> Guarantee:
             source = "after Noarov et al. 2025; proof in docs/proofs.md"
             return Guarantee(column, formula, own, "expected", Sight.LAW, source, **more)
 
+        tracked = Column("certificate", "group_energy")
         if self.weights == "size":
             formula = "√((m + 1)(1 + n)n_g) + n_g/(2m)"
             of_group = [
@@ -155,13 +172,24 @@ class GroupHedging(OnGrid):
                 for k in range(count)
             ]
             columns = [Column("measure", "ece", stream=group) for group in ("", *(self.groups or ()))]
-            return tuple(known(c, formula, own) for c, own in zip(columns, of_group, strict=True))
+            errors = [known(c, formula, own) for c, own in zip(columns, of_group, strict=True)]
+            return (*errors, known(tracked, "1 + n", lambda horizon: float(count)))
         energies = "Σ n_g" if self.sizes else f"·{count}T" if count > 1 else "T"
         formula = f"√((m + 1){energies}) + T/(2m)"
         # Where it is known that there is none, measures of groups are not there either.
         names = ("ece",) if self.groups == () else ("swap_multi_ece", "multi_ece", "ece")
         more = {"slack": slack, "delayed": delayed}
-        return tuple(known(Column("measure", name), formula, bound, **more) for name in names)
+        return (
+            *(known(Column("measure", n), formula, bound, of_groups=n != "ece", **more) for n in names),
+            known(tracked, energies.removeprefix("·"), energy, slack=energy_slack, delayed=late),
+        )
+
+
+def group_energy(player: steps.Forecaster) -> dict[str, Floats]:
+    """Σ_g α_g Σ_i E_{g,i}² for each run."""
+    m, alphas = player.shared[0], player.shared[1:]
+    squares = np.square(player.state / (2.0 * m)).reshape(len(player.state), len(alphas), -1)
+    return {"group_energy": squares.sum(axis=2) @ alphas}
 
 
 @kernel

@@ -103,6 +103,7 @@ def _totals(
 def measured_later(played: Played, panel: Panel) -> tuple[Played, list[tuple[str, str]]]:
     """A cell with further columns, and what cannot be computed, with why."""
     left, (streams, groups) = [*played.columns], labels_of(played.columns)
+    panel.check_groups(played.nature, groups)
     if played.origin is not None:
         then, now = played.origin.columns, panel.held(streams, groups)
         left = [c for c in left if c not in now or then.get(c) == now[c]]
@@ -155,6 +156,7 @@ def measure_file_again(path: Path, panel: Panel) -> tuple[int, dict[tuple[str, s
 
 def _with_those_there(cell: Planned, held: Mapping[Held, int], panel: Panel) -> Planned:
     streams, groups = labels_of(h.column for h in cell.columns)
+    panel.check_groups(cell.nature, groups)  # before anything is written
     ready = {h.column: h for h in panel.held(streams, groups).values() if held.get(h, 0) >= cell.runs}
     left = (h for h in cell.columns if ready.get(h.column, h) == h)
     return cell._replace(columns=tuple(dict.fromkeys((*left, *ready.values()))))

@@ -268,6 +268,16 @@ class Panel:
             first += own + (label in groups)
         return len(columns), each, largest
 
+    def check_groups(self, nature: str, groups: Sequence[str]) -> None:
+        """Refuses measures of groups of a nature that has none."""
+        for asked in self.asked:
+            if asked.of_groups and not groups:
+                such = f'{{ name = "grouped", of = "{nature}", groups = {{ odd = 0.5 }} }}'
+                raise InvalidParameter(
+                    f"measure {asked.name!r} is of groups, and nature {nature!r} has none; expected a nature with "
+                    f"groups, such as {such}"
+                )
+
     def only(self, columns: Container[Column]) -> "Panel":
         """Those of its measures and tasks that have one of these columns; itself where that is all of them."""
         some = tuple(asked for asked in self.asked if any(c in columns for c in asked.columns))

@@ -375,13 +375,7 @@ def _check_labels(who: Sequence[Entry], whom: Sequence[Entry], schedules: Sequen
 def _check_parts(panel: Panel, nature: Entry) -> None:
     """Refuses two columns of one name, of streams and groups, and measures of groups where there are none."""
     streams, groups = nature.strategy.streams, nature.strategy.group_names
-    for asked in panel.asked:
-        if asked.of_groups and not groups:
-            such = f'{{ name = "grouped", of = "{nature.label}", groups = {{ odd = 0.5 }} }}'
-            raise InvalidParameter(
-                f"measure {asked.name!r} is of groups, and nature {nature.label!r} has none; expected a nature with "
-                f"groups, such as {such}"
-            )
+    panel.check_groups(nature.label, groups)
     labels = ("", *streams, *groups)
     names = [replace(c, stream=s).name for s in labels for c in panel.columns] if len(labels) > 1 else []
     for i, name in enumerate(names):

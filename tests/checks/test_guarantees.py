@@ -9,7 +9,7 @@ import pytest
 
 from onlinecal import forecasters as f
 from onlinecal import natures as n
-from onlinecal.checks.guarantees import Report, check, report
+from onlinecal.checks.guarantees import WITH_GROUPS, Report, check, report
 from onlinecal.core.errors import OnlinecalError, UnknownName
 from onlinecal.core.guarantee import Guarantee, Potential
 from onlinecal.growth.outgrowth import outgrowth
@@ -106,6 +106,28 @@ def test_a_promise_that_is_kept_and_one_that_is_not(seed):
     contrary = next(v for v in checked if v.strategy == "contrarian")
     assert contrary.holds
     assert contrary.ratio == 1.0
+
+
+@dataclass(frozen=True)
+class Lower(f.GroupHedging):
+    """States a hundredth of its bounds."""
+
+    @property
+    def guarantees(self):
+        return tuple(replace(g, bound=partial(lambda g, t: g.bound(t) / 100, g)) for g in super().guarantees)
+
+
+def test_the_error_and_the_energy_of_groups_are_measured(seed):
+    """Of all groups, and with weights by size of each."""
+    sized = f.GroupHedging(weights="size", sizes={"odd": "T/2", "rare": "T/10"})
+    each = {"ece", "ece @ odd", "ece @ rare"}
+    for mine, errors in ((f.GroupHedging(), {"ece", "multi_ece", "swap_multi_ece"}), (sized, each)):
+        for theirs in WITH_GROUPS:
+            found = list(check([mine], [theirs], horizon=2000, runs=8, seed=seed))
+            assert {v.guarantee.measure for v in found} == errors | {"group_energy"}
+            assert all(v.holds and 0.0 < v.ratio < 1.0 for v in found)
+    broken = list(check([Lower()], WITH_GROUPS, horizon=2000, runs=8, seed=seed))
+    assert all(v.ratio > 1.0 and v.holds is not True for v in broken)
 
 
 def test_a_rate_that_is_outgrown_fails(seed):

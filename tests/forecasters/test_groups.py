@@ -88,7 +88,7 @@ def totals(forecaster, kind, horizon, runs, seed):
 def test_the_bound_holds(kind, horizon, seed):
     """The mean of 8 runs stays below: it is a third of the bound or less, with a spread of a tenth of that."""
     found, promises = totals(GroupHedging(), kind, horizon, 8, seed)
-    assert {p.measure for p in promises} == {"ece", "multi_ece", "swap_multi_ece"}
+    assert {p.measure for p in promises} == {"ece", "multi_ece", "swap_multi_ece", "group_energy"}
     for promise in promises:
         assert found[promise.measure].mean() <= promise.bound
 
@@ -133,14 +133,28 @@ def test_the_centre_is_the_middle_of_the_edge(seed):
 
 
 def test_the_energy_of_games_is_below_n(seed):
-    """E Φ ≤ N, read from the player: Φ is far below N against a contrarian."""
+    """E Φ ≤ N, which players track: Φ is far below N against a contrarian."""
     horizon, runs = 4000, 8
     for kind in ("stochastic", "contrarian", "shifted"):
         game = Game(GroupHedging(), overlapping(kind), horizon=horizon, runs=range(runs), seed=seed)
         game.advance(horizon)
-        m = game.pair[0].steps_at(horizon)
+        tracked, m = game.certificates()["group_energy"], game.pair[0].steps_at(horizon)
+        assert tracked == pytest.approx(np.square(game.forecaster.state / (2 * m)).sum(axis=1))
         sizes = horizon + sum(game.gamma(r, k).weight for r in range(runs) for k in range(3)) / runs
-        assert np.square(game.forecaster.state / (2 * m)).sum(axis=1).mean() < sizes
+        assert tracked.mean() < sizes
+
+
+def test_who_plays_for_some_groups_promises_nothing_of_all():
+    for groups in (["odd"], ["first", "odd", "third"]):
+        study = oc.play(
+            GroupHedging(groups=groups),
+            overlapping("shifted"),
+            horizon=50,
+            runs=1,
+            measures=["ece", "multi_ece"],
+        )
+        names = {"ece", "group_energy"} | ({"multi_ece"} if len(groups) == 3 else set())
+        assert {p.measure for p in study.cells[0].promises} == names
 
 
 def test_known_sizes(seed):
@@ -149,7 +163,7 @@ def test_known_sizes(seed):
     for weights in ("equal", "size"):
         forecaster = GroupHedging(weights=weights, sizes=sizes)
         horizon = 4000
-        assert forecaster.steps_at(horizon) == round((horizon**2 / horizon) ** (1 / 3))
+        assert forecaster.steps_at(horizon) == 16  # even, and next to T^(1/3)
         study = oc.play(
             forecaster,
             overlapping("shifted"),
@@ -161,7 +175,7 @@ def test_known_sizes(seed):
         )
         (cell,) = study.cells
         names = {"ece"} if weights == "equal" else {"ece", "ece @ odd", "ece @ first", "ece @ third"}
-        assert {p.measure for p in cell.promises} == names
+        assert {p.measure for p in cell.promises} == names | {"group_energy"}
         for promise in cell.promises:
             assert cell.totals[promise.measure][-1].mean() <= promise.bound
     with pytest.raises(InvalidParameter, match="expected the sizes of all groups"):
@@ -182,8 +196,23 @@ def test_late_outcomes(seed):
         measures="multi_ece",
         progress=False,
     )
-    (promise,) = study.cells[0].promises
+    promise, energy = study.cells[0].promises
     assert study.cells[0].totals["multi_ece"][-1].mean() <= promise.bound < 8000 / 2
+    assert study.cells[0].totals["group_energy"][-1].mean() <= energy.bound
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["stochastic", "shifted"])
+def test_exponents(kind, seed):
+    """Near 2/3 for who hedges in groups, and 1 for who ignores them; each is nine standard errors from either end."""
+    for who in (GroupHedging(), GroupHedging(m="T^(1/3)"), ForecastHedging()):
+        study = oc.play(
+            who, overlapping(kind), horizon=[1000 * 2**k for k in range(7)], runs=64, seed=seed, progress=False,
+            measures="multi_ece",
+        )  # fmt: skip
+        low, high = (0.5, 0.7) if isinstance(who, GroupHedging) else (0.95, 1.05)
+        growth = study.exponent("multi_ece")
+        assert low < growth.value < high
 
 
 class Plain:

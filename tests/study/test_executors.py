@@ -50,9 +50,9 @@ class Broken(Mean):
 
 
 def rich(runs=7):
-    """Both loops, certificates, streams, decision makers, a delay, and a plain class."""
-    who = F.ForecastHedging(), F.AlmostOneStepAhead(), F.Delayed(F.EmpiricalMean()), made(Mean)
-    whom = N.Contrarian(), N.Streams((N.Drift(), N.Bernoulli(0.2)))
+    """Both loops, certificates, streams, groups, decision makers, a delay, and a plain class."""
+    who = F.GroupHedging(), F.AlmostOneStepAhead(), F.Delayed(F.EmpiricalMean()), made(Mean)
+    whom = N.Contrarian(), N.Grouped(N.Streams((N.Drift(), N.Bernoulli(0.2))), {"odd": 0.5, "rare": 0.1})
     return plan(
         map(Entry.of, who), map(Entry.of, whom), horizons=[60, 90], runs=runs, seed=3, panel=PANEL,
         schedules=[Schedule(), Schedule(delays=Constant(3))],

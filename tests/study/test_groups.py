@@ -12,6 +12,8 @@ from onlinecal.engine.game import Game
 from onlinecal.forecasters import EmpiricalMean, ForecastHedging, GroupHedging
 from onlinecal.natures import Drift, GroupContrarian, Grouped, Streams
 from onlinecal.schedules import Constant, Pareto, Schedule
+from onlinecal.study.again import measure_file_again
+from onlinecal.study.panel import Panel
 
 GROUPS = {"odd": 0.5, "rare": 0.2, "both": ["odd", "rare"], "never": 0.0}
 NATURES = [Grouped(Drift(), GROUPS, {"odd": 0.2}), GroupContrarian(GROUPS, {"rare": 0.7, "all": 0.4})]
@@ -130,11 +132,19 @@ def test_streams_and_groups_have_columns_of_both():
         played(nature=Grouped(Streams((Drift(), Drift()), labels=("odd", "y")), {"odd": 0.5}))
 
 
-def test_measures_of_groups_need_groups():
-    with pytest.raises(
-        InvalidParameter, match=r"'multi_ece' is of groups, and nature 'drift' has none.*grouped"
-    ):
+def test_measures_of_groups_need_groups(tmp_path):
+    """Before play, and later; a file of which a nature has none keeps its columns."""
+    path, said = tmp_path / "a.db", r"'multi_ece' is of groups, and nature 'drift' has none.*grouped"
+    with pytest.raises(InvalidParameter, match=said):
         played(nature="drift")
+    study = played(nature=[NATURES[0], "drift"], measures="ece")
+    with pytest.raises(InvalidParameter, match=said):
+        study.measure_again("multi_ece")
+    study.save(path)
+    before = path.read_bytes()
+    with pytest.raises(InvalidParameter, match=said):
+        measure_file_again(path, Panel.of(["multi_ece"]))
+    assert path.read_bytes() == before
 
 
 def test_a_measure_of_ones_own():
