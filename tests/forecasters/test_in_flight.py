@@ -89,6 +89,8 @@ RULES = [
     (f.SoftHedging(), lambda s, T, *_: rule.SoftHedging(s.bins_at(T))),
     (f.SoftHedging(1), lambda s, T, *_: rule.SoftHedging(1)),
     (f.GroupHedging(5, ("odd", "rare")), lambda s, T, *_: rule.GroupHedging(5, ["odd", "rare"])),
+    (f.GroupHedging(5, ("odd",), "size", {"odd": "T/4"}),
+     lambda s, T, *_: rule.GroupHedging(5, ["odd"], weights={"all": 1, "odd": 4})),
     (f.GroupHedging(groups=()), lambda s, T, *_: rule.GroupHedging(round(T ** (1 / 3)), [])),
     (f.AlmostOneStepAhead(), lambda s, T, *_: rule.Ahead(root(T, 2))),
     (f.FosterVohra(), lambda s, T, *_: rule.FosterVohra(even(T, 3), "next")),

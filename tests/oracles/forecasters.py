@@ -156,10 +156,11 @@ def ada_normal_hedge(bias, rounds):
 
 
 class GroupHedging:
-    """In fractions; groups is a list of names, of which a round is in those with context 1."""
+    """In fractions; groups is a list of names, of which a round is in those with context 1, each with a weight."""
 
-    def __init__(self, m, groups, centred=True, blind=False):
+    def __init__(self, m, groups, centred=True, blind=False, weights=None):
         self.m, self.groups, self.centred, self.blind = m, ["all", *groups], centred, blind
+        self.weights = weights or dict.fromkeys(self.groups, 1)
         self.bias = {(g, i): Fraction(0) for g in self.groups for i in range(m + 1)}
 
     def members(self, context):
@@ -169,7 +170,7 @@ class GroupHedging:
         mine, m = self.members(context), self.m
 
         def total(i):
-            return sum(self.bias[g, i] for g in mine)
+            return sum(self.weights[g] * self.bias[g, i] for g in mine)
 
         if total(0) <= 0:
             return {Fraction(0): 1}, Fraction(0)
