@@ -184,6 +184,29 @@ def test_known_sizes(seed):
         Game(GroupHedging(sizes={"odd": 1, "first": 1}), overlapping("shifted"), horizon=9, runs=range(1))
 
 
+def bounds(forecaster, horizon=1000):
+    return {g.column.name: g.bound(horizon) for g in forecaster.guarantees}
+
+
+def test_bounds_by_hand():
+    """With N the sum of the sizes of three groups, m = 10, and four questions open at once."""
+
+    def bound(n, horizon):
+        return (11 * n) ** 0.5 + horizon / 20
+
+    groups, sizes, family = ("odd", "rare"), {"odd": "T/2", "rare": 0}, ("swap_multi_ece", "multi_ece", "ece")
+    assert bounds(GroupHedging(10, groups)) == dict.fromkeys(family, bound(3000, 1000))
+    assert bounds(GroupHedging(10, groups, sizes=sizes)) == dict.fromkeys(family, bound(1501, 1000))
+    assert bounds(GroupHedging(10, groups, "size", sizes)) == {
+        "ece": bound(3000, 1000), "ece @ odd": bound(1500, 500), "ece @ rare": bound(3, 1),
+    }  # fmt: skip
+    assert bounds(GroupHedging(10)) == dict.fromkeys(family, bound(1000, 1000))
+    assert bounds(GroupHedging(10, ())) == {"ece": bound(1000, 1000)}
+    late = [g.delayed(1000, 4) for g in GroupHedging(10, groups).guarantees]
+    assert late == [bound(3000 + 2 * 3000 * 3, 1000) + 4] * 3
+    assert [GroupHedging(groups=groups, sizes=sizes).steps_at(t) for t in (1000, 8000)] == [9, 17]
+
+
 def test_late_outcomes(seed):
     """The delayed bound holds with 8 open questions, and is no promise that says nothing."""
     study = oc.play(
