@@ -103,7 +103,10 @@ def class_natures() -> list[Nature]:
 
 def class_forecasters() -> list[Forecaster]:
     """At least one of every registered forecaster of K classes."""
-    table = {"class_mean": [f.ClassMean(), f.ClassMean(4)]}
+    table = {
+        "class_mean": [f.ClassMean(), f.ClassMean(4)],
+        "class_by_class": [f.ClassByClass(ForecastHedging()), f.ClassByClass(f.AlmostOneStepAhead(), 8)],
+    }
     return _all("forecaster", of_classes(FORECASTERS), table)
 
 

@@ -14,7 +14,7 @@ from onlinecal.core.strategy import counts_open, memory_at
 from onlinecal.engine.game import Game, Question
 from onlinecal.engine.play import BLOCK
 from onlinecal.engine.steps import Player
-from onlinecal.forecasters import EmpiricalMean
+from onlinecal.forecasters import ClassMean, EmpiricalMean
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.natures import Nature
 
@@ -131,8 +131,8 @@ def delay(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
 def memory(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
     """Whether the bytes of one more run grow faster with T and the rounds played than is stated."""
     if role == "nature":
-        forecaster = EmpiricalMean()  # which hardly says a number twice
-    strategy = forecaster if role == "forecaster" else nature
+        forecaster = ClassMean() if nature.of_classes else EmpiricalMean()  # which hardly says a number twice
+    strategy = forecaster.facing(nature) if role == "forecaster" else nature
     large = playable(LARGE, forecaster, nature)
     games = ((SMALL, SMALL), (playable(2 * LARGE, forecaster, nature), SMALL), (large, large))
     try:
@@ -203,7 +203,7 @@ def state_of(role: str, game: Game) -> Any:
 
 def _started(role: str, forecaster: Forecaster, nature: Nature, seed: int, horizon: int) -> Game:
     """A game in which one of the players is started with another horizon and the same randomness."""
-    pair: list[Any] = [forecaster, nature]
+    pair: list[Any] = [forecaster.facing(nature), nature]
     pair[role == "nature"] = _Started(pair[role == "nature"], horizon)
     return Game(*pair, horizon=HORIZON, runs=RUNS, seed=seed)
 
@@ -227,8 +227,8 @@ def _stated(role: str, question: Question) -> Any:
     """Laws or probabilities of a question, one array a run."""
     if role == "nature":
         return [question.probability]
-    laws = [np.array([list(law), list(law.values())]) for law in question.laws]
-    return [law[:, law[1] > 1e-12] for law in laws]
+    laws = [np.column_stack([list(law), list(law.values())]) for law in question.laws]
+    return [law[law[:, -1] > 1e-12] for law in laws]
 
 
 def _what(role: str) -> str:

@@ -13,6 +13,8 @@ from onlinecal.forecasters.baselines import Tempered as Tempered
 from onlinecal.forecasters.baselines import Truthful as Truthful
 from onlinecal.forecasters.baselines import Unchanged as Unchanged
 from onlinecal.forecasters.baselines import UniformRandom as UniformRandom
+from onlinecal.forecasters.classes import ClassByClass as ClassByClass
+from onlinecal.forecasters.classes import ClassLeader as ClassLeader
 from onlinecal.forecasters.classes import ClassMean as ClassMean
 from onlinecal.forecasters.composed import Doubling as Doubling
 from onlinecal.forecasters.composed import Rounded as Rounded

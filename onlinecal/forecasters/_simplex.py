@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from onlinecal.engine.steps import kernel
 
 
@@ -47,5 +49,26 @@ def round_whole(counts, m, parts):
             # One that has got a step has a remainder below 0.
             over = int(counts[k]) * m - int(parts[k]) * total
             if over > most:
+                best, most = k, over
+        parts[best] += 1
+
+
+@kernel
+def round_shares(shares, m, parts):
+    """The same of numbers ≥ 0 over their sum; all classes are alike where that is 0."""
+    total, left = 0.0, m
+    for share in shares:
+        total += share
+    if total == 0.0:
+        shares[:], total = 1.0, float(len(shares))
+    for k in range(len(shares)):
+        # What is whole up to rounding is taken as whole: 3 · (1/3) is one step.
+        parts[k] = math.floor(shares[k] / total * m + 1e-9)
+        left -= int(parts[k])
+    for _ in range(left):
+        best, most = 0, -2.0
+        for k in range(len(shares)):
+            over = shares[k] / total * m - parts[k]
+            if over > most + 1e-9:
                 best, most = k, over
         parts[best] += 1

@@ -142,13 +142,12 @@ class OfClasses(Forecaster):
 POINTS = 10**5
 
 
-@dataclass(frozen=True)
 class OnSimplex(OfClasses):
-    """A forecaster of classes on the grid 1/m of the simplex."""
+    """A forecaster of classes with a parameter `m`, the steps of the grid 1/m of the simplex, or None."""
 
     allowed = allow(m=optional(STEPS))
 
-    m: int | str | None = None
+    m: int | str | None
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]

@@ -79,6 +79,47 @@ def keep_shares(run: Run, size: int, forecast: float, number: int) -> float:
 
 
 @dataclass(frozen=True)
+class DriftClasses(OfVectors):
+    """Draws of a distribution that moves evenly from one to another: q_t = a + (b − a)(t − ½)/T.
+
+    Parameters
+    ----------
+    first, last : sequence of K floats, default (1, 0, 0) and (0, 0, 1)
+        a and b, the probabilities of the classes. Each sums to 1.
+    """
+
+    needs_horizon, safe_under_delay, memory = True, True, "O(1)"
+    allowed = allow(first=simplex_point, last=simplex_point)
+
+    first: tuple[float, ...] = (1.0, 0.0, 0.0)
+    last: tuple[float, ...] = (0.0, 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.first) != len(self.last):
+            raise InvalidParameter(
+                f"last = {self.last!r}; expected {len(self.first)} probabilities, as many as first has"
+            )
+
+    @property
+    def classes(self) -> int:
+        return len(self.first)
+
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
+        given = [2.0 * horizon, *exact(self.first), *exact(self.last)]
+        return steps.Nature(move_between, shared=given, classes=self.classes, note=self.classes)
+
+
+def move_between(run: Run, size: int, forecast: float, number: int) -> float:
+    """Shared are 2T, a and b."""
+    mine, given = note(run), shared(run)
+    share = (2 * number - 1) / given[0]
+    for k in range(len(mine)):
+        mine[k] = (1.0 - share) * given[1 + k] + share * given[1 + len(mine) + k]
+    return 0.0
+
+
+@dataclass(frozen=True)
 class ContrarianClasses(Nature):
     """Does what the forecast holds least likely: y = k where class k has the smallest mean under the law.
 

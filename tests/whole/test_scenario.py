@@ -87,6 +87,7 @@ def test_all_of_a_family(tmp_path):
 
 def test_all_are_those_that_need_no_parameter(tmp_path):
     needy = {"expert_mixture", "expert_aggregation", "doubling", "rounded", "delayed", "separate"}
+    assert {*family("forecaster", "all classes")} == of_classes(FORECASTERS).keys() - {"class_by_class"}
     assert {*family("forecaster", "all")} == of_two(FORECASTERS).keys() - needy
     assert {*family("nature", "all classes")} == of_classes(NATURES).keys()
     assert {*family("nature", "all")} == of_two(NATURES).keys() - {
