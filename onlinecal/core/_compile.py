@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from functools import cache, cached_property, update_wrapper
 from pathlib import Path
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 #: whether `NUMBA_DISABLE_JIT` says that nothing is compiled
@@ -54,12 +54,15 @@ class Kernel:
 
 
 def kept(function: Callable[..., Any], *signature: Any, **how: Any) -> Any:
-    """The function as numba has it; its machine code is kept on disk, where there is a place for it."""
+    """The function as numba has it; its machine code is kept on disk, where there is a place for it.
+
+    Of closures it is kept where all that they call is of the package, since only of this the `STATE` is known.
+    """
     if _OFF:
         return function
     how |= {"error_model": "numpy", "nogil": True}
     # One that was sent is not kept: numba would look for its module, and not find it.
-    if function.__module__ in sys.modules:
+    if function.__module__ in sys.modules and (function.__closure__ is None or name_of(function)):
         try:
             made = _njit()(*signature, cache=True, **how)(_named(function))
         except RuntimeError:  # there is no file, or no folder that can be written
@@ -77,7 +80,8 @@ def _njit() -> Any:
     from numba import njit, typeof
     from numba.extending import typeof_impl
 
-    typeof_impl.register(Kernel)(lambda kernel, _: typeof(kernel.code))
+    for of in (Kernel, _Held):
+        typeof_impl.register(of)(lambda one, _: typeof(one.code))
     return njit
 
 
@@ -118,12 +122,59 @@ _MARK, STATE = ".onlinecal_", state_of(Path(__file__).parents[1])
 def _named(function: Any) -> Any:
     """The same function under a name with the state of the package, as numba keeps machine code by names.
 
-    Numba itself sees changes of the function's own file, and none of the functions that it calls.
+    Numba itself sees changes of the function's own file, and none of the functions that it calls. Each closure has a
+    name of its own: of two under one name, two processes could write the code into the same file.
     """
-    held = function.__name__, function.__defaults__, function.__closure__
-    copy = FunctionType(function.__code__, function.__globals__, *held)
-    copy.__module__, copy.__qualname__ = function.__module__, f"{function.__qualname__}{_MARK}{STATE}"
+    cells = function.__closure__ and tuple(
+        CellType(_held(cell.cell_contents)) for cell in function.__closure__
+    )
+    copy = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, cells
+    )
+    own = hashlib.blake2b(name_of(function).encode(), digest_size=8).hexdigest() if cells else ""
+    copy.__module__, copy.__qualname__ = function.__module__, f"{function.__qualname__}{own}{_MARK}{STATE}"
     return copy
+
+
+class _Held:
+    """A compiled function in a closure that is kept. Its pickle, by which numba finds the machine code, is its name."""
+
+    def __init__(self, code: Any) -> None:
+        self.code = code
+
+    def __reduce__(self) -> Any:
+        return str, (name_of(self.code),)
+
+
+def _held(value: Any) -> Any:
+    return _Held(value) if callable(value) else value
+
+
+def name_of(function: Any) -> str:
+    """The name of a function of the package, with all that it holds where it is a closure; "" where it has none.
+
+    Functions of users have none, nor those that call Python, as they say by an attribute `calls_python`.
+    """
+    python = function._given[0] if isinstance(function, Kernel) else getattr(function, "py_func", function)
+    ours = isinstance(python, FunctionType) and (python.__module__ or "").startswith("onlinecal.")
+    if not ours or hasattr(python, "calls_python"):
+        return ""
+    parts = [python.__module__, python.__qualname__, str(python.__code__.co_firstlineno)]
+    for cell in python.__closure__ or ():
+        value = cell.cell_contents
+        value = value.code if isinstance(value, _Held) else value
+        part = name_of(value) if callable(value) else _spelt(value)
+        if not part:
+            return ""
+        parts.append(part)
+    return f"{parts[0]}.{parts[1]}:{parts[2]}({', '.join(parts[3:])})"
+
+
+def _spelt(value: Any) -> str:
+    """A number, or an array of them, as a text; "" for all else."""
+    if value is None or isinstance(value, bool | int | float):
+        return repr(value)
+    return f"{value.dtype}{value.tolist()}" if type(value).__module__ == "numpy" and value.ndim else ""
 
 
 @cache

@@ -196,4 +196,6 @@ def plain_steps() -> Any:
         return 0
 
     steps = (SAY, say), (LEARN, learn), (MOVE, move), (REVEAL, reveal)
+    for _, step in steps:
+        step.calls_python = True  # type: ignore[attr-defined]
     return [njit(signature, error_model="numpy")(step) for signature, step in steps]

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import float64, njit
+from numba import float64
 
 from onlinecal.core.errors import SightError
 from onlinecal.core.guarantee import Sight
@@ -18,7 +18,6 @@ from onlinecal.engine.outcomes import outcomes_of
 from onlinecal.engine.play import Question
 from onlinecal.engine.run import (
     ATOMS,
-    HOW,
     KEPT,
     NOTE,
     NOTES,
@@ -30,7 +29,7 @@ from onlinecal.engine.run import (
     width,
 )
 from onlinecal.engine.start import takes
-from onlinecal.engine.steps import ASKED_AT, LEARN, MOVE, REVEAL, SAY, Forecaster, Player
+from onlinecal.engine.steps import ASKED_AT, LEARN, MOVE, REVEAL, SAY, Forecaster, Player, compiled
 
 
 def seat(role: str, strategy: Any, player: Any, run: int = 0, forecaster: Any = None) -> Any:
@@ -53,9 +52,18 @@ def seat(role: str, strategy: Any, player: Any, run: int = 0, forecaster: Any = 
 @cache
 def caller(signature: Any, step: Any) -> Any:
     """The step as Python calls it: with a row in place of the pointer to it."""
-    given = ", ".join("abcd"[: len(signature.args) - 1])
-    call = eval(f"lambda row, {given}: step(row.ctypes, {given})", {"step": step})
-    return njit(signature.return_type(float64[::1], *signature.args[1:]), **HOW)(call)
+
+    def of_one(row: Any, a: Any) -> Any:
+        return step(row.ctypes, a)
+
+    def of_three(row: Any, a: Any, b: Any, c: Any) -> Any:
+        return step(row.ctypes, a, b, c)
+
+    def of_four(row: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+        return step(row.ctypes, a, b, c, d)
+
+    call = {1: of_one, 3: of_three, 4: of_four}[len(signature.args) - 1]
+    return compiled(signature.return_type(float64[::1], *signature.args[1:]), call)
 
 
 def lay_alone(player: Player, atoms: int, points: int = 0) -> Any:

@@ -52,7 +52,7 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import float64, int64, njit
+from numba import float64, int64
 
 from onlinecal.core._compile import kept
 from onlinecal.core.arrays import Floats
@@ -60,7 +60,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.strategy import classes_of
 from onlinecal.core.streams import Stream
-from onlinecal.engine.run import HOW, RUN, Run, accessor, inner, kernel, law, note, shared, state, table
+from onlinecal.engine.run import RUN, Run, accessor, inner, kernel, law, note, shared, state, table
 from onlinecal.engine.uniforms import generators, own_uniform, uniform
 
 #: what strategies take from here
@@ -82,10 +82,8 @@ ASKED_AT = "asked at"
 
 @cache
 def compiled(signature: Any, step: Callable[..., Any]) -> Any:
-    """The step, compiled; loaded from disk where it was compiled before. A closure is compiled in each process."""
-    if hasattr(step, "py_func"):
-        return step
-    return kept(step, signature) if step.__closure__ is None else njit(signature, **HOW)(step)
+    """The step, compiled; loaded from disk where it was compiled before."""
+    return step if hasattr(step, "py_func") else kept(step, signature)
 
 
 def one_of(steps: Sequence[Any]) -> Any:

@@ -59,6 +59,46 @@ def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, result):
     assert len([file for file in tmp_path.rglob("*.nb?") if file.stem.startswith("calle")]) == 4
 
 
+ADDING = """
+from numba import int64
+from onlinecal.core._compile import kept
+from onlinecal.core.caller import twice
+from onlinecal.core.callee import step
+
+def adding(f, by):
+    def add(x):
+        return f(x) + by
+    return kept(add, int64(int64))
+
+def both(f, g):
+    def call(x):
+        return f(x) * g(x)
+    return kept(call, int64(int64))
+"""
+CLOSED = """
+from onlinecal.core.closures import *
+one, two, other = adding(step, 1), adding(step, 2), adding(twice, 1)
+nested = both(one, other)
+print(one(0), two(0), other(0), nested(0), *(sum(f.stats.cache_hits.values()) for f in (one, two, other, nested)))
+"""
+THEIRS = """
+from onlinecal.core.closures import *
+from numba import njit
+theirs = adding(njit(lambda x: x), 1)
+print(theirs(0), int(theirs.stats.cache_path is not None))
+"""
+
+
+@pytest.mark.parametrize("elsewhere", [False])
+def test_closures_are_kept_by_what_they_hold(tmp_path, result):
+    """Those of the package. What a user's function calls may change unseen, so its closures are not kept."""
+    (tmp_path / "onlinecal" / "core" / "closures.py").write_text(ADDING)
+    assert result(10, CLOSED) == (11, 12, 21, 231, 0, 0, 0, 0)
+    assert result(10, CLOSED) == (11, 12, 21, 231, 1, 1, 1, 1)
+    assert result(20, CLOSED) == (21, 22, 41, 861, 0, 0, 0, 0)
+    assert result(20, THEIRS) == (1, 0)
+
+
 LATE = f"""
 import onlinecal.core.caller, os, pathlib
 file = pathlib.Path("onlinecal/core/callee.py")
