@@ -104,7 +104,7 @@ def compiled(cls: Class) -> Class:
 def compiled_player(role: str, strategy: Any, player: Any, horizon: int, stream: Stream) -> Any:
     """Makes a player of steps from an object of a compiled class."""
     cls: Any = type(player)
-    for name in ("streams", "certificates") + (("reveals",) if role == "nature" else ()):
+    for name in ("streams", "certificates", "classes") + (("reveals",) if role == "nature" else ()):
         if getattr(cls, name, ()):
             raise InvalidParameter(f"{cls.__name__} has `{name}`, which is not compiled; expected none")
     contexts = tuple(sorted(strategy.needs)) if role == "forecaster" else ()

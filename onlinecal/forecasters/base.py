@@ -163,6 +163,8 @@ class OnSimplex(OfClasses):
 
     def table_at(self, horizon: int) -> Floats:
         """The points of its grid, as `simplex_grid` has them."""
+        if not self.classes:
+            raise InvalidParameter("it has as many classes as nature; expected a game of classes")
         m = self.steps_at(horizon)
         points = grid_points(m, self.classes)
         if points > 100 * POINTS:

@@ -96,7 +96,9 @@ class Simulation(Result):
         points = None if grid is None else len(grid)
         parts, groups = parts_of(len(self.cuts), self.streams, horizon, len(self.groups)), len(self.groups)
         check_history(len(runs), horizon, None if groups else points, parts, free)
-        self.history = history_of(len(runs), grid, horizon, len(self.cuts) > 0 or self.streams > 1, groups)
+        self.history = history_of(
+            len(runs), self.forecaster, horizon, len(self.cuts) > 0 or self.streams > 1, groups
+        )
         self.levels = math.inf if points is None else points
         self._courses = [Course(self, place) for place in range(len(runs))]
 

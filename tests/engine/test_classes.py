@@ -14,6 +14,8 @@ from onlinecal.engine.game import Game
 from onlinecal.forecasters.base import OfClasses
 from onlinecal.natures.base import Nature
 from onlinecal.schedules import Bursts, ByOutcome, Constant, Schedule
+from onlinecal.worlds import Queue
+from onlinecal.worlds.run import Simulation
 from tests.engine.games import again, bits, came_to, check_all_ways, game_of, played
 
 
@@ -188,6 +190,19 @@ class Number(Least):
         return 0.5
 
 
+@oc.compiled
+class Compiled:
+    """Of a decorated class."""
+
+    classes = 3
+
+    def __init__(self):
+        self.first = 0.5
+
+    def probability(self):
+        return self.first
+
+
 CLASSES = "is of the outcomes 0 and 1, and nature 'categorical' is of 3 classes; expected the same of both"
 
 
@@ -198,6 +213,7 @@ CLASSES = "is of the outcomes 0 and 1, and nature 'categorical' is of 3 classes;
     (Shares, n.ContrarianClasses(4), "'Shares' is of 3 classes, and nature 'contrarian_classes' is of 4 classes"),
     (Wrong, n.Categorical(), r"stated the forecast \(0.5, 0.6, 0.1\) in round 1, run 0; expected 3 probabilities"),
     (Short, n.Categorical(), r"stated \[0.5, 0.5\] in round 1, run 0; expected 3 probabilities, one for each class"),
+    (f.ClassMean(), Compiled, "Compiled has `classes`, which is not compiled; expected none"),
     (f.ClassMean(), Number, "stated q = 0.5 in round 1, run 0; expected 3 probabilities"),
 ])  # fmt: skip
 def test_players_that_do_not_fit_are_refused_by_name(mine, theirs, words):
@@ -226,9 +242,10 @@ def test_what_is_of_two_outcomes_is_refused():
         game_of(f.ClassMean(), n.Categorical(), keeps=())
     with pytest.raises(InvalidParameter, match="which is of several classes; expected a forecaster"):
         f.Delayed(f.ClassMean())
-    for q in ((1.0,), (0.5, 0.6), (-0.1, 1.1)):
-        with pytest.raises(InvalidParameter):
-            n.Categorical(q)
+    with pytest.raises(
+        InvalidParameter, match="is of several classes, and nature 'queue' is of the outcomes 0"
+    ):
+        Simulation(f.ClassMean(), Queue(), horizon=9, runs=range(1))
 
 
 def test_one_run_is_the_same_in_any_batch():
