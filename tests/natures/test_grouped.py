@@ -19,6 +19,8 @@ from onlinecal.natures import (
     Switch,
     as_nature,
 )
+from onlinecal.schedules import ByOutcome, Poisson, Schedule
+from onlinecal.schedules import Constant as Late
 from tests.by_hand import noted, revealed
 
 HORIZON, RUNS = 200, 2
@@ -71,6 +73,44 @@ def test_rates_are_added_for_members(seed):
         odd, rare = inside[t, :, 0], inside[t, :, 1]
         expected = np.clip((t + 0.5) / HORIZON + 0.3 * odd - 0.9 * (odd & rare), 0.0, 1.0)
         assert round.q == pytest.approx(expected, abs=1e-12)
+
+
+class Hears:
+    """A plain nature that is told its own rounds, and looks whether they are."""
+
+    reveals = frozenset({"when"})
+
+    def __init__(self):
+        self.open = {}
+
+    def context(self, round):
+        self.open[round.number] = round.time
+        return {"when": round.time}
+
+    def probability(self, round):
+        assert round.context == {"when": self.open[round.number]}
+        return 0.5
+
+    def update(self, forecast, outcome, round):
+        assert self.open.pop(round.number) == round.context["when"] == round.time
+        assert len(self.open) < 30
+
+
+def test_the_part_is_told_its_rounds(seed):
+    late = Schedule(arrivals=Poisson(1.0), delays=ByOutcome(Late(3.0), Late(9.0)))
+    nature = Grouped(as_nature(Hears), {"rare": 0.3, "odd": 0.5}, {"odd": 0.1})
+    game = Game(
+        EmpiricalMean(), nature, horizon=HORIZON, runs=range(RUNS), seed=seed, schedule=late, keeps=["when"]
+    )
+    game.advance(HORIZON)
+    inside, (times, _) = drawn(nature, [0.3, 0.5], seed), late.clock(HORIZON, seed).span(1, HORIZON)
+    for run in range(RUNS):
+        told = game.transcripts.of(run)
+        assert np.array_equal(told.context["when"], told.asked)
+        assert np.array_equal(told.asked, times[told.numbers - 1])
+        for k, group in enumerate(("rare", "odd")):
+            assert np.array_equal(told.context[group], inside[told.numbers - 1, run, k])
+            assert game.gamma(run, k).weight == told.context[group].sum() > 0
 
 
 def test_thresholds_of_a_question_are_averaged(seed):
