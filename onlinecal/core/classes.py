@@ -15,6 +15,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.samples import ours, with_ours
 from onlinecal.core.simplex import (
     Label,
+    added,
     in_simplex,
     level_of_rows,
     listed,
@@ -299,8 +300,8 @@ class ClassDistribution:
             raise InvalidParameter(
                 f"classes = {in_one_line(classes)}; expected at least one of {listed(self.labels)}, and not all"
             )
-        v, s, q = (each[:, columns].sum(axis=1) for each in (self.predictions, self.tallies, self.means))
-        return self._event(v, s, q)
+        s, q = (each[:, columns].sum(axis=1) for each in (self.tallies, self.means))
+        return self._event(added(self.predictions, columns), s, q)
 
     def classwise(self, label: Label) -> JointDistribution:
         """Γ of the event that the outcome is this class, predicted with its probability."""
@@ -325,7 +326,7 @@ class ClassDistribution:
 
     def _event(self, v: Floats, s: Floats, q: Floats, some: Any = slice(None)) -> JointDistribution:
         """Γ of an event from its probability, weight and share in each level; sums are rounded."""
-        v, n, s, q = np.minimum(v, 1.0)[some], self.counts[some], s[some], np.minimum(q, 1.0)[some]
+        v, n, s, q = v[some], self.counts[some], s[some], np.minimum(q, 1.0)[some]
         order = np.argsort(v, kind="stable")
         return JointDistribution.from_sorted_levels(v[order], n[order], np.minimum(s, n)[order], q[order])
 

@@ -30,6 +30,8 @@ from onlinecal.core.rows import LISTS, RECORDS, Floats, Rows, as_number
 if TYPE_CHECKING:
     import polars as pl
 
+#: the name of the file -
+STDIN = "standard input"
 #: what may stand between cells, the most likely first
 DELIMITERS = ",;\t|"
 
@@ -95,7 +97,7 @@ def scanned(
     source: str | Path, *, delimiter: str | None = None, encoding: str | None = None
 ) -> "Iterator[File]":
     """A file or standard input, to be read as often as is asked."""
-    name, path = "standard input" if str(source) == "-" else str(source), local(source)
+    name, path = STDIN if str(source) == "-" else str(source), local(source)
     check_delimiter(delimiter)
     with tempfile.TemporaryDirectory() as folder:
         with unpacking(name, encoding), opened(source, name) as given:

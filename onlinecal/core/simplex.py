@@ -73,6 +73,12 @@ def divided(table: Floats) -> Floats:
     return np.minimum(table / total, 1.0)
 
 
+def added(table: Floats, columns: Sequence[int]) -> Floats:
+    """The probability of a set of classes; sums that only rounding tells apart, as 0.1 + 0.2 and 0.3, are equal."""
+    total: Floats = table[:, [*columns]].sum(axis=1)
+    return np.minimum(total if len(columns) == 1 else np.round(total, 14), 1.0)
+
+
 def names_of(labels: Sequence[Label] | None, k: int) -> tuple[Label, ...]:
     """The labels of K classes, all different; 0 to K − 1 where there are none."""
     try:

@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.classes import ClassDistribution, ClassRows
 from onlinecal.core.progress import Progress
+from onlinecal.core.simplex import added
 from onlinecal.logs.clusters import Clustered
 from onlinecal.logs.resampling import Resample
 from onlinecal.measures.classes.sums import MOST_CLASSES
@@ -101,7 +102,7 @@ class Joint:
         found = itertools.chain.from_iterable(
             itertools.combinations(range(1, self.k), size) for size in range(1, self.k)
         )
-        return [([*each], np.unique(v[:, [*each]].sum(axis=1), return_inverse=True)[1]) for each in found]
+        return [([*each], np.unique(added(v, each), return_inverse=True)[1]) for each in found]
 
     def read(self, errors: Floats, ece: Floats) -> dict[str, float]:
         own = errors[:, : self.k]

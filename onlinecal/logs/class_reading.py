@@ -77,18 +77,21 @@ def evaluation_of(
 
 def read_classes(table: Rows, asked: AskedClasses) -> ClassLog:
     """The columns that are asked for, checked row by row."""
-    columns, said = _columns(table, asked.columns), list[str]()
-    outcome = asked.outcome
+    outcome, said = asked.outcome, list[str]()
+    others = [name for name in (outcome, asked.weight, asked.cluster) if name is not None]
+    columns = _columns(table, asked.columns, others)
     if outcome is None:
-        found = known_names([name for name in table.columns if name not in columns], OUTCOMES)
+        left = [name for name in table.columns if name not in (*columns, *others)]
+        found = known_names(left, OUTCOMES)
         if len(found) != 1:
+            there = f", of: {listed(left, 12)}" if left else ""
             raise InvalidData(
-                f"{table.name}: cannot tell which column has the labels; expected --outcome COLUMN, of: "
-                f"{listed([name for name in table.columns if name not in columns], 12)}"
+                f"{table.name}: cannot tell which column has the labels; expected --outcome COLUMN{there}"
             )
         outcome = found[0]
         said.append(f"labels are read from column {outcome!r}")
-    taken = [*columns, outcome, *[name for name in (asked.weight, asked.cluster) if name is not None]]
+        others.append(outcome)
+    taken = [*columns, *others]
     for name in taken:
         if taken.count(name) > 1:
             raise InvalidParameter(f"column {name!r} is asked for twice; expected each in one role")
@@ -134,11 +137,12 @@ def read_classes(table: Rows, asked: AskedClasses) -> ClassLog:
     return ClassLog(table.name, outcome, columns, labels, divided(p), y, weights, clusters, tuple(said))
 
 
-def _columns(table: Rows, asked: str) -> tuple[str, ...]:
-    """The columns of a list of names, or those that fit a pattern, in the order of the file."""
+def _columns(table: Rows, asked: str, others: Sequence[str]) -> tuple[str, ...]:
+    """The columns of a list of names, or those but for `others` that fit a pattern, in the order of the file."""
     found = list[str]()
     for each in (name.strip() for name in asked.split(",")):
-        fits = [name for name in table.columns if fnmatchcase(name, each)] if "*" in each else [each]
+        free = [name for name in table.columns if name not in others]
+        fits = [name for name in free if fnmatchcase(name, each)] if "*" in each else [each]
         if not fits:
             raise InvalidData(
                 f"{table.name}: no column fits {each!r}; there are: {listed(table.columns, 12)}"

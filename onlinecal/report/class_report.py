@@ -38,9 +38,8 @@ def verdict(log: ClassLog, asked: AskedClasses, found: ClassEvaluation) -> Class
     """The verdict, by the test of all classes and the top label at once, at 1 − the level."""
     p, worst = found.p_value, found.worst
     what = "the likeliest class" if worst.label is None else f"{worst.name!r}"
-    where = (
-        f"{worst.lowest:.3g}" if worst.lowest == worst.highest else f"{worst.lowest:.3g}–{worst.highest:.3g}"
-    )
+    alone = worst.lowest == worst.highest
+    where = f"at {worst.lowest:.3g}" if alone else f"from {worst.lowest:.3g}–{worst.highest:.3g}"
     side = "low" if worst.bias > 0.0 else "high"
     outcome, given = {"--outcome": log.outcome}, options_of(asked, OPTIONS)
     if p is None and found.draws:
@@ -51,9 +50,10 @@ def verdict(log: ClassLog, asked: AskedClasses, found: ClassEvaluation) -> Class
         return ClassVerdict(
             "not tested", "Without draws it is not tested whether forecasts are calibrated.", f"Next: {again}"
         )
-    error = f"probabilities of {what} from {where} are too {side} by {abs(worst.bias):.3g}"
+    error = f"probabilities of {what} {where} are too {side} by {abs(worst.bias):.3g}"
     if p > 1.0 - found.level:
-        words = f"Calibration is not refuted (p = {p:.3g}, all classes at once). The largest error: {error}."
+        words = f"Calibration is not refuted (p = {p:.3g}, all classes at once)."
+        words += f" The largest error: {error}." * (worst.bias != 0.0)
         return ClassVerdict(
             "not refuted", words, "Next: more rows, four times as many for intervals half as wide."
         )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from onlinecal.core.files import STDIN
 from onlinecal.core.words import number_of
 from onlinecal.logs.clusters import FEWEST
 from onlinecal.logs.columns import MEASURING, READING, options_of
@@ -128,7 +129,7 @@ def _more(report: Report) -> str:
 def command(name: str, file: str, options: Mapping[str, str | None], *more: str) -> str:
     """A command to be copied, with the options that have a value."""
     said = [f"{key} {shlex.quote(value)}" for key, value in options.items() if value]
-    return " ".join(["onlinecal", name, shlex.quote(file), *said, *more])
+    return " ".join(["onlinecal", name, "-" if file == STDIN else shlex.quote(file), *said, *more])
 
 
 def _command(name: str, report: Report, column: Measured, *more: str) -> str:

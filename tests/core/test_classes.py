@@ -115,6 +115,15 @@ def test_bad_input_is_named(make, said):
         make()
 
 
+def test_rounding_of_sums_makes_no_levels():
+    """0.1 + 0.2 is not 0.3: of ten rows at p(S) = 0.3, three are in S."""
+    gamma = SAMPLES([[0.1, 0.2, 0.7]] * 5 + [[0.3, 0.0, 0.7]] * 5, [0] * 3 + [2] * 7)
+    assert gamma.binary({0, 1}).predictions.tolist() == [0.3]
+    assert oc.measures.ece(gamma.binary({0, 1})) == pytest.approx(0, abs=1e-15)
+    found = oc.evaluate_classes(gamma, draws=0).table().loc["setwise ece", "value"]
+    assert found == pytest.approx(oc.measures.classes.setwise(gamma).value) == pytest.approx(0.4)
+
+
 @pytest.mark.parametrize("classes", [set(), {0, 1, 2}, {3}, "0", 1])
 def test_sets_of_classes_that_are_none_are_refused(classes):
     with pytest.raises(InvalidParameter, match="expected"):

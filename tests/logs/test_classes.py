@@ -15,6 +15,7 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.logs.classes import evaluate_classes
 from onlinecal.measures import classes
 from onlinecal.measures.base import ends
+from onlinecal.report import verdict
 from tests.marks import slow
 
 NAMES = ["cat", "dog", "bird"]
@@ -191,6 +192,7 @@ def test_pages_and_pictures_are_written_and_the_next_command_runs(log, monkeypat
     frame.to_csv("hundred.csv", index=False)
     said = run("hundred.csv", "--classes", "p_*", "--percent", "--draws", 39).stdout
     assert "--classes 'p_*' --percent -o hundred_classes.png" in " ".join(said.split())
+    assert verdict.command("measure", "standard input", {}) == "onlinecal measure -"
     assert run(*command.replace("'", "").split()).exit_code == 0
     assert (log.parent / "log_classes.png").read_bytes()[:4] == b"\x89PNG"
     assert run("log.csv", "--classes", "p_*", "--draws", 39, "-o", "a.html").exit_code == 0
@@ -284,11 +286,14 @@ CSV = "p_cat,p_dog,label\n"
             "label 'cow' in column 'label' is none of 'p_cat', 'p_dog'; .*--labels",
         ),
         (".5,.5,cat\n", ("--labels", "cat"), "--labels cat; expected 2 different ones"),
-        (".5,.5,cat\n", ("--outcome", "p_cat"), "'p_cat' is asked for twice"),
         (".5,.5,cat\n", ("--by", "label"), "--by beside --classes .*, or --classes without columns"),
         (".5,.5,cat\n", ("--groups", "label"), "--groups beside --classes"),
         (".5,.5,cat\n", ("--above", "0"), "--above beside --classes"),
-        (".5,.5,cat\n", ("--weight", "p_cat"), "'p_cat' is asked for twice"),
+        (
+            ".5,.5,cat\n",
+            ("--weight", "label"),
+            "cannot tell which column has the labels; expected --outcome COLUMN$",
+        ),
         (".5,.5,cat\n", ("-f", "p_cat"), "--forecast beside --classes"),
         ("", (), "no rows"),
     ],
@@ -309,12 +314,21 @@ def test_columns_that_are_none_and_rows_that_are_left_out(tmp_path):
     assert "1 of 4 rows have no forecast or label and are left out" in said
     assert "misses 1 by up to 0.001; rows are divided by it" in said
     assert "Without draws it is not tested" in said
+    (tmp_path / "b.csv").write_text("p_cat,p_dog,p_label\n1,0,cat\n")
+    said = " ".join(
+        run(tmp_path / "b.csv", "--classes", "p_*", "--outcome", "p_label", "--draws", 9).stdout.split()
+    )
+    assert "2 classes in 'p_cat' to 'p_dog'" in said
+    assert "not refuted (p = 1, all classes at once). Caution" in said
     for columns, words in (
         ("q_*", "no column fits 'q_*'"),
         ("p_cat", "is one column"),
         ("p_cat,p_dgo", "did you mean 'p_dog'"),
+        ("*", "cannot tell which column has the labels; expected --outcome COLUMN\n"),
     ):
         assert words in run(tmp_path / "a.csv", "--classes", columns).stderr
+    done = run(tmp_path / "a.csv", "--classes", "p_cat,p_dog", "--outcome", "p_cat")
+    assert "column 'p_cat' is asked for twice; expected each in one role" in done.stderr
     assert "--labels a,b with --classes None" in run(tmp_path / "a.csv", "--labels", "a,b").stderr
 
 
