@@ -3,6 +3,7 @@
 import math
 import shlex
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ def solve(
     sight: str = option("the sight of nature: law, draw, or history (both choose at once)", default="law"),
     after: str = option("rounds that have been played, as forecast:outcome: 0.5:1,0.25:0", default=""),
     clip: float | None = option("for longer games: a bracket; larger biases are not told apart"),
+    classes: int = option(
+        "of more than 2 classes: ECE on the points of the simplex with multiples of 1/m", default=2
+    ),
     as_json: bool = JSON,
 ) -> None:
     """Solve the calibration game on a grid exactly.
@@ -29,6 +33,12 @@ def solve(
     from onlinecal.games import brackets, solving
     from onlinecal.games import rational as exactly
 
+    if classes != 2:
+        if (measure, after, clip) != ("ece", "", None):
+            said = f"--classes {classes} solves the whole game of ece"
+            raise InvalidParameter(f"{said}; expected neither --measure, --after nor --clip with it")
+        answer(as_json, *_of_classes(classes, m, horizon, sight))
+        return
     if clip is not None:
         if (sight, after) not in (("law", ""), ("history", "")):
             said = "--clip brackets the value of the whole game where nature sees the law"
@@ -60,12 +70,41 @@ def _bracketed(found: Any) -> list[str]:
     ]
 
 
+SEES = {"law": "nature sees the law", "draw": "nature sees the draw", "history": "both choose at once"}
+
+
+def _of_classes(classes: int, m: int, horizon: int, sight: str) -> tuple[dict[str, Any], Any]:
+    from onlinecal.games import rational
+    from onlinecal.games.classes import solve_classes
+
+    found = solve_classes(classes, m, horizon, sight)
+    value, q = float(found.value), [float(each) for each in found.q]
+    error, rational_text = float(abs(found.value - Fraction(value))), rational.legible(found.value)
+    law = [{"forecast": [k / m for k in v], "weight": float(w)} for v, w in found.law.items()]
+    names = "classes", "m", "horizon", "sight", "states", "stages"
+    data = {name: getattr(found, name) for name in names} | {
+        "measure": "ece", "value": value, "error": error, "rational": rational_text or None, "law": law, "q": q,
+    }  # fmt: skip
+    points = [f"({', '.join(f'{k / m:.6g}' for k in v)})" for v in found.law]
+    weights = [f"with probability {float(w):.6g}" for w in found.law.values()]
+    shares = ", ".join(f"{each:.6g}" for each in q)
+    lines = [
+        f"total ece of {classes} classes on multiples of 1/{m} in T = {horizon} rounds; {SEES[sight]}",
+        f"value       {with_error(value, error)}" + (f" = {rational_text}" if rational_text else ""),
+        f"states      {found.states:,} at most with the same rounds left, {found.stages:,} in all",
+        "forecaster  " + ", ".join(map(" ".join, zip(points, weights, strict=True))),
+        f"nature      class {q.index(1.0) + 1} for that forecast"
+        if sight == "draw"
+        else f"nature      classes with probabilities {shares}, which hold every law to the value",
+    ]
+    return data, lambda: lines
+
+
 def _said(solution: Any, here: Any, rational: str) -> list[str]:
-    sees = {"law": "nature sees the law", "draw": "nature sees the draw", "history": "both choose at once"}
     law = zip(here.forecasts, here.weights, strict=True)
     played = solution.horizon - here.left
     return [
-        f"total {solution.measure} on 0, 1/{solution.m}, …, 1 in T = {solution.horizon} rounds; {sees[solution.sight]}",
+        f"total {solution.measure} on 0, 1/{solution.m}, …, 1 in T = {solution.horizon} rounds; {SEES[solution.sight]}",
         f"value       {with_error(solution.value, solution.error)}" + (f" = {rational}" if rational else ""),
         f"states      {solution.states:,} at most with the same rounds left, {solution.stages:,} in all",
         *([f"after {played} rounds, the value is {here.value:.12g}"] if played else ()),

@@ -57,8 +57,13 @@ def rational_text(m: int, horizon: int, measure: str, sight: str) -> str:
     """The value of a small game as a fraction; "" where that is long."""
     if measure not in RATIONAL or horizon > 6 or m > 6:
         return ""
-    text = str(rational_value(m, horizon, measure, sight))
-    return text if len(text) <= LEGIBLE else ""
+    return legible(rational_value(m, horizon, measure, sight))
+
+
+def legible(value: Fraction) -> str:
+    """A fraction as text; "" where that is long."""
+    # Python refuses to write numbers of thousands of digits.
+    return "" if value.denominator.bit_length() > 4 * LEGIBLE or len(str(value)) > LEGIBLE else str(value)
 
 
 def counts_of(text: str, m: int, horizon: int) -> NDArray[np.int64]:

@@ -237,7 +237,7 @@ def numbered(alphabet: Alphabet, left: int) -> States:
     return States(size, cost, before, first, many, int(ways[-1]))
 
 
-def how_many(alphabet: Alphabet, left: int) -> float:
+def how_many(alphabet: Any, left: int) -> float:
     """Their number without tables: up to rounding, also where it is far too large to have them."""
     played = alphabet.horizon - left
     *others, last = (

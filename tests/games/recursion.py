@@ -31,9 +31,10 @@ def played(counts, i, y):
 def matrix_value(a):
     """min over laws w of max over y of (w a)_y, by linear programming."""
     points = len(a)
-    above, law = np.hstack([np.transpose(a), -np.ones((2, 1))]), [[*np.ones(points), 0.0]]
+    outcomes = np.transpose(a)
+    above, law = np.hstack([outcomes, -np.ones((len(outcomes), 1))]), [[*np.ones(points), 0.0]]
     bounds = [(0, None)] * points + [(None, None)]
-    return linprog([*np.zeros(points), 1.0], above, np.zeros(2), law, [1.0], bounds).fun
+    return linprog([*np.zeros(points), 1.0], above, np.zeros(len(outcomes)), law, [1.0], bounds).fun
 
 
 def dual_value(a):

@@ -30,6 +30,22 @@ def test_solve(tmp_path):
     assert f"between {at_most(bracket.lower, 12)} and {at_least(bracket.upper, 12)}, certified" in said
 
 
+def test_solve_of_classes(tmp_path):
+    said = onlinecal("solve --classes 3 --m 3 --horizon 2", cwd=tmp_path).stdout
+    for words in (
+        "total ece of 3 classes",
+        "value       1.06666666667 ± 4e-12 = 16/15\n",
+        "(0.333333, 0.333333",
+    ):
+        assert words in said
+    found = json.loads(onlinecal("solve --classes 4 --m 1 --horizon 2 --json", cwd=tmp_path).stdout)
+    assert (found["value"], found["rational"], found["q"]) == (1.5, "3/2", [0.25] * 4)
+    assert [each["weight"] for each in found["law"]] == [0.25] * 4
+    said = onlinecal("solve --classes 3 --m 1 --horizon 3 --sight draw", cwd=tmp_path).stdout
+    assert "value       3 ± 0 = 3\n" in said
+    assert "nature      class 1 for that forecast" in said
+
+
 @pytest.mark.parametrize(("m", "horizon"), [(4, 7), (7, 4)])
 def test_what_is_printed_holds_for_the_rational_value(tmp_path, m, horizon):
     exact = rational_value(m, horizon)

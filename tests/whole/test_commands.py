@@ -198,6 +198,8 @@ REFUSED = [
     ("measure 7.csv -o x.html", "7.csv, line 3: column 'p' holds '7'; expected a probability in [0, 1]; these look "
      "like per cent: --percent"),
     ("solve --m 2 --horizon 2 --sight zebra", "error: --sight = 'zebra'; expected one of"),
+    ("solve --classes 3 --m 2 --horizon 3 --measure cdl", "expected neither --measure, --after nor --clip"),
+    ("solve --classes 3 --m 6 --horizon 5", "the largest T that fits is 3; expected at most 2,000,000 steps"),
     ("solve --m 2 --horizon 4 --after 0.3:1", "expected forecast:outcome"),
     ("solve --m 2 --horizon 4 --clip 4 --measure cdl", "measure 'cdl' depends on more than the biases"),
     ("solve --m 2 --horizon 4 --clip 4 --after 0.5:1", "expected neither --sight draw nor --after"),
