@@ -12,6 +12,7 @@ from pathlib import Path
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.strategy import required
+from onlinecal.engine.start import same_outcomes
 from onlinecal.forecasters import FORECASTERS, Constant, EmpiricalMean, Forecaster, ForecastHedging
 from onlinecal.natures import NATURES, Nature
 
@@ -106,13 +107,15 @@ def class_forecasters() -> list[Forecaster]:
     table = {
         "class_mean": [f.ClassMean(), f.ClassMean(4)],
         "class_by_class": [f.ClassByClass(ForecastHedging()), f.ClassByClass(f.AlmostOneStepAhead(), 8)],
+        "simplex_hedging": [f.SimplexHedging(), f.SimplexHedging(2)],
     }
     return _all("forecaster", of_classes(FORECASTERS), table)
 
 
 def class_pairs() -> list[tuple[Forecaster, Nature]]:
-    """Every forecaster of classes with every nature of them."""
-    return list(product(class_forecasters(), class_natures()))
+    """Every forecaster of classes with every nature of as many."""
+    found = product(class_forecasters(), class_natures())
+    return [(forecaster, nature) for forecaster, nature in found if same_outcomes(forecaster, nature)]
 
 
 def pairs(folder: Path) -> list[tuple[Forecaster, Nature]]:

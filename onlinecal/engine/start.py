@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
 from typing import Any
 
 from onlinecal.core.columns import ALL, MOST_GROUPS
@@ -132,13 +133,20 @@ def check_pair(forecaster: Any, nature: Any, horizon: int) -> None:
 def same_outcomes(forecaster: Any, nature: Any) -> bool:
     """Whether both are of outcomes 0 and 1, or of as many classes; many forecasters are of as many as nature."""
     of_classes = [getattr(each, "of_classes", False) for each in (forecaster, nature)]
-    return of_classes in ([False] * 2, [True] * 2) and classes_of(forecaster) in (0, classes_of(nature))
+    able = classes_of(forecaster) in (0, classes_of(nature)) and classes_of(nature) <= _most(forecaster)
+    return of_classes in ([False] * 2, [True] * 2) and able
 
 
 def _outcomes(strategy: Any) -> str:
     if not getattr(strategy, "of_classes", False):
         return "the outcomes 0 and 1"
-    return f"{strategy.classes or 'several'} classes"
+    several = "several" if math.isinf(_most(strategy)) else f"at most {_most(strategy)}"
+    return f"{strategy.classes or several} classes"
+
+
+def _most(strategy: Any) -> Any:
+    """How many classes it can play."""
+    return getattr(strategy, "most_classes", math.inf)
 
 
 def check_classes(nature: Any, schedule: Any, keeps: Any) -> None:

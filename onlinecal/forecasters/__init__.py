@@ -37,6 +37,7 @@ from onlinecal.forecasters.perturbed import ThresholdHedging as ThresholdHedging
 from onlinecal.forecasters.recalibration import Calibeating as Calibeating
 from onlinecal.forecasters.recalibration import OnlinePlatt as OnlinePlatt
 from onlinecal.forecasters.recalibration import TrackingPlatt as TrackingPlatt
+from onlinecal.forecasters.simplex import SimplexHedging as SimplexHedging
 from onlinecal.forecasters.thresholds import StepCEMinimiser as StepCEMinimiser
 
 #: name → class, of all that is imported here

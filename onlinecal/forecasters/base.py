@@ -1,6 +1,7 @@
 """Specifications of forecasters: each starts a player of one run, which states laws; the engine draws."""
 
 import copy
+import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -128,9 +129,11 @@ class OfClasses(Forecaster):
 
     of_classes = True
     classes = cast(Any, 0)
+    #: how many classes it can play
+    most_classes: ClassVar[float] = math.inf
 
     def facing(self, nature: Any) -> Any:
-        if classes_of(nature) in (0, self.classes):
+        if classes_of(nature) in (0, self.classes) or classes_of(nature) > self.most_classes:
             return self
         # No parameter: the key and the label are those of the forecaster, whatever nature it faces.
         faced = copy.copy(self)

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from itertools import combinations, permutations
+from itertools import permutations
 
 import numpy as np
 
 from onlinecal.core.arrays import Ints
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.simplex import simplex_parts
 from onlinecal.core.validation import choice, count
 from onlinecal.games.states import how_many
 
@@ -115,10 +116,7 @@ def solve_classes(classes: int, m: int, horizon: int, sight: str = "law") -> Cla
 
 def grid(classes: int, m: int) -> list[Point]:
     """The points of the simplex with whole multiples of 1/m, in these units."""
-    bars = combinations(range(m + classes - 1), classes - 1)
-    return [
-        tuple(b - a - 1 for a, b in zip((-1, *bar), (*bar, m + classes - 1), strict=True)) for bar in bars
-    ]
+    return [tuple(point) for point in simplex_parts(m, classes).tolist()]
 
 
 def moved(m: int, v: Point, bias: Point, y: int) -> Point:

@@ -6,6 +6,7 @@ Only what `forecast` returns beside the law remembers an open round. Each rule i
 """
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from fractions import Fraction
 
@@ -186,6 +187,85 @@ class GroupHedging:
     def update(self, law, memo, value, outcome, context):
         for g in self.members(context):
             self.bias[g, round(value * self.m)] += outcome - (memo if self.centred else value)
+
+
+class SimplexHedging:
+    """In fractions; a point is its K whole numbers of steps, and so is 3m or 2m or m times the centre of a cell."""
+
+    def __init__(self, m, classes, centred=True):
+        self.m, self.centred, self.last = m, centred, 0
+        ends = range(m + 1)
+        if classes == 2:
+            self.triangles, self.edges = [], [((i, m - i), (i + 1, m - i - 1)) for i in range(m)]
+            self.corners = [(m, 0), (0, m)]
+        else:
+            up = [(a, b, m - 1 - a - b) for a in ends for b in range(m - a)]
+            at = [(v, turned) for v in up for turned in (0, 1) if not turned or v[2] > 0]
+            self.triangles = [
+                [(a + 1, b, c), (a, b + 1, c), (a, b, c + 1)] if not turned else
+                [(a, b + 1, c), (a + 1, b, c), (a + 1, b + 1, c - 1)] for (a, b, c), turned in at
+            ]  # fmt: skip
+            self.edges = [
+                [tuple(s if k == i else m - s if k == j else 0 for k in range(3)) for s in (low, low + 1)]
+                for i, j in ((0, 1), (0, 2), (1, 2)) for low in range(m)
+            ]  # fmt: skip
+            self.corners = [(m, 0, 0), (0, m, 0), (0, 0, m)]
+        self.zero = (Fraction(0),) * classes
+        self.bias = {}
+
+    def of(self, point):
+        return self.bias.get(point, self.zero)
+
+    def cells(self):
+        order = [(self.last + s) % len(self.triangles) for s in range(len(self.triangles))]
+        yield from ((t, self.triangles[t]) for t in order)
+        yield from ((None, edge) for edge in self.edges)
+        yield from ((None, [corner]) for corner in self.corners)
+
+    def centre(self, cell):
+        return tuple(Fraction(sum(each), len(cell) * self.m) for each in zip(*cell, strict=True))
+
+    def forecast(self, number=0, context=None):
+        for triangle, cell in self.cells():
+            weights = self.weights(cell)
+            if weights:
+                return dict(zip(cell, weights, strict=True)), (triangle, self.centre(cell))
+        raise AssertionError("no cell")
+
+    def weights(self, cell):
+        b = [self.of(point) for point in cell]
+        if len(cell) == 1:
+            return [Fraction(1)] if b[0][cell[0].index(self.m)] == max(b[0]) else None
+        if len(cell) == 2:
+            i, j = (k for k in range(len(b[0])) if any(point[k] for point in cell))
+            x, y = (each[i] - each[j] for each in b)
+            s, t = (each[i] + each[j] for each in b)
+            found = (abs(y), abs(x)) if x * y <= 0 else None
+            if x == y == 0:
+                found = int(s >= 0), int(t >= 0)
+            good = found and any(found) and found[0] * s + found[1] * t >= 0
+            return [Fraction(f, 1) / sum(found) for f in found] if good else None
+        areas = [b[i][0] * b[j][1] - b[i][1] * b[j][0] for i, j in ((1, 2), (2, 0), (0, 1))]
+        if not any(areas):
+            sizes = [sum(map(abs, each)) for each in b]
+            if 0 in sizes:
+                return [Fraction(int(size == 0), sizes.count(0)) for size in sizes]
+            for i, j in ((0, 1), (0, 2), (1, 2)):
+                if sum(map(operator.mul, b[i], b[j])) < 0:
+                    areas = [sizes[j] if k == i else sizes[i] if k == j else Fraction(0) for k in range(3)]
+                    break
+            else:
+                return None
+        return None if min(areas) < 0 < max(areas) else [area / sum(areas) for area in areas]
+
+    def update(self, law, memo, point, outcome, context=None):
+        triangle, centre = memo
+        if not self.centred:
+            centre = tuple(Fraction(k, self.m) for k in point)
+        self.bias[point] = tuple(
+            b - c + (k == outcome) for k, (b, c) in enumerate(zip(self.of(point), centre, strict=True))
+        )
+        self.last = self.last if triangle is None else triangle
 
 
 class Ahead(Pairs):

@@ -1,0 +1,210 @@
+"""Simplex hedging: its choice of a cell in exact numbers, its energy, its bound, and what breaks either."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.simplex import simplex_parts
+from onlinecal.engine.game import Game
+from onlinecal.forecasters import GroupHedging, SimplexHedging
+from onlinecal.forecasters.simplex import cells_of, find_cell, write_centre
+from onlinecal.games.classes import against_law
+from onlinecal.natures import Categorical, ContrarianClasses
+from onlinecal.schedules import Constant, Schedule
+from tests.oracles.forecasters import SimplexHedging as Rule
+
+
+def gains(rule, law, memo):
+    """By what the law changes Σ‖B‖² in expectation for each class: the first-order term, and all of it."""
+    classes = len(rule.zero)
+    found = []
+    for y in range(classes):
+        first = whole = Fraction(0)
+        for point, w in law.items():
+            centre = memo[1] if rule.centred else [Fraction(k, rule.m) for k in point]
+            x = [(k == y) - c for k, c in enumerate(centre)]
+            first += 2 * w * sum(b * each for b, each in zip(rule.of(point), x, strict=True))
+            whole += w * sum(each * each for each in x)
+        found.append((first, first + whole))
+    return found
+
+
+def contrarian(rng, t, law, each):
+    mean = [sum(w * point[k] for point, w in law.items()) for k in range(len(each))]
+    return mean.index(min(mean))
+
+
+def greedy(rng, t, law, each):
+    """The class that raises the energy most."""
+    return max(range(len(each)), key=lambda y: each[y][1])
+
+
+def iid(rng, t, law, each):
+    return rng.integers(len(each))
+
+
+def drift(rng, t, law, each):
+    return rng.choice(len(each), p=[max(0.0, 1.0 - t / 100), min(1.0, t / 100), *[0.0] * (len(each) - 2)])
+
+
+def some(rng):
+    """A nature that depends on the time, on the likeliest forecast and on chance, in a way of its own."""
+    period, shares = rng.integers(1, 6), rng.dirichlet([rng.choice([0.02, 0.3, 1.0])] * 3, size=(6, 3))
+
+    def outcome(rng, t, law, each):
+        q = shares[t % period, max(law, key=law.get).index(max(max(law, key=law.get)))][: len(each)]
+        return rng.choice(len(each), p=(q + 1e-9) / (q + 1e-9).sum())
+
+    return outcome
+
+
+def rounds(rule, nature, horizon, rng):
+    """Plays the rule: before each round the law, its memo, and its gains."""
+    for t in range(horizon):
+        law, memo = rule.forecast()
+        each = gains(rule, law, memo)
+        yield law, memo, each
+        outcome = nature(rng, t, law, each)
+        points = list(law)
+        point = points[rng.choice(len(points), p=[float(w) for w in law.values()])]
+        rule.update(law, memo, point, outcome)
+
+
+def said(rule, given, parts):
+    """The law and the centre of the code, from the errors of the rule."""
+    b = np.array(
+        [6 * rule.m * rule.of(tuple(point))[k] for point in parts for k in range(len(rule.zero))]
+        + [rule.last]
+    )
+    assert all(each.denominator == 1 for each in b[:-1])
+    values, weights, centre = np.zeros((3, len(rule.zero)))
+    size, triangle = find_cell(b.astype(float), given, values, weights)
+    write_centre(given, values, size, centre)
+    law = {tuple(parts[int(i)]): w for i, w in zip(values[:size], weights[:size], strict=True)}
+    return law, (None if triangle < 0 else triangle, (centre / (6 * rule.m)).tolist())
+
+
+def check(m, classes, nature, horizon, rng):
+    rule, given, parts = Rule(m, classes), cells_of(m, classes), simplex_parts(m, classes).tolist()
+    for law, memo, each in rounds(rule, nature, horizon, rng):
+        for first, whole in each:
+            assert first <= 0
+            assert whole <= 2
+        mine, (triangle, centre) = said(rule, given, parts)
+        assert list(mine) == list(law)
+        assert [*mine.values()] == pytest.approx([float(w) for w in law.values()], abs=1e-15)
+        assert triangle == memo[0]
+        assert centre == pytest.approx([float(c) for c in memo[1]], abs=1e-15)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("nature", [contrarian, greedy, iid, drift])
+def test_no_outcome_can_be_expected_to_raise_the_energy(nature, classes, seed):
+    """There always is a cell, with first-order terms of at most 0, exactly. The code says what the rule says."""
+    for m, horizon in ((1, 30), (4, 150)):
+        check(m, classes, nature, horizon, np.random.default_rng([seed, m]))
+
+
+def test_against_many_natures(seed):
+    for k in range(200):
+        rng = np.random.default_rng([seed, k])
+        check(int(rng.integers(1, 5)), int(rng.integers(2, 4)), some(rng), 25, rng)
+
+
+def test_grid_points_as_centres_do_not_do(seed):
+    """A control: some outcomes then raise the energy by more than 2 in expectation."""
+    rule = Rule(4, 3, centred=False)
+    worst = max(
+        whole for *_, each in rounds(rule, contrarian, 150, np.random.default_rng(seed)) for _, whole in each
+    )
+    assert worst > 3
+
+
+def test_cells_before_the_first_have_no_weights(seed):
+    """By a linear program for each: the best weights leave an outcome with a term above 0."""
+    rng = np.random.default_rng([seed, 3])
+    for classes, m in ((3, 2), (3, 4), (2, 5)):
+        rule, skipped = Rule(m, classes), 0
+        for law, _, _ in rounds(rule, drift, 60, rng):
+            for _, cell in rule.cells():
+                c = rule.centre(cell)
+                rows = [
+                    [each[y] - sum(a * b for a, b in zip(each, c, strict=True)) for y in range(classes)]
+                    for each in map(rule.of, cell)
+                ]
+                value = against_law(rows)[0]
+                if list(cell) == list(law):
+                    assert value <= 0
+                    break
+                assert value > 0
+                skipped += 1
+        assert skipped > 20
+
+
+def test_its_grid():
+    assert [SimplexHedging().steps_at(t) for t in (1, 2000, 10**5)] == [1, 7, 17]
+    assert SimplexHedging("T^(1/4)").steps_at(10_000) == 10
+    two = SimplexHedging().facing(ContrarianClasses(2))
+    assert two.steps_at(1000) == GroupHedging().steps_at(1000) == 10
+    (own,), (*_, other) = two.guarantees, GroupHedging(groups=()).guarantees
+    for given in (1000, 8), (10**6, 1):
+        assert own.bound(given[0]) == pytest.approx(other.bound(given[0]), rel=1e-14)
+        assert own.slack(*given, 1e-9) == pytest.approx(other.slack(*given, 1e-9), rel=1e-14)
+        assert own.delayed(*given) == pytest.approx(other.delayed(*given), rel=1e-14)
+    with pytest.raises(InvalidParameter, match="'simplex_hedging' is of at most 3 classes, and nature"):
+        Game(SimplexHedging(), ContrarianClasses(4), horizon=10, runs=range(1))
+
+
+NATURES = [
+    ContrarianClasses(),
+    ContrarianClasses(2),
+    Categorical((1 / 3, 1 / 3, 1 / 3)),
+    Categorical((0.0, 1.0, 0.0)),
+]
+
+
+def played(nature, horizon, runs, seed, delay=0):
+    schedule = Schedule(delays=Constant(delay))
+    game = Game(SimplexHedging(), nature, horizon=horizon, runs=range(runs), seed=seed, schedule=schedule)
+    game.advance(horizon)
+    (bound,) = game.pair[0].guarantees
+    return game, np.mean([gamma.weight * oc.measures.classes.ece(gamma) for gamma in game.gammas()]), bound
+
+
+@pytest.mark.parametrize("nature", NATURES, ids=repr)
+def test_the_bound_holds_and_the_energy_is_below_2t(nature, seed):
+    """Means of 8 runs are half of the bound or less, with a spread of a tenth of it."""
+    horizon, runs = 4000, 8
+    game, total, bound = played(nature, horizon, runs, seed)
+    assert total <= bound.bound(horizon) < horizon / 4
+    b = game.forecaster.state[:, :-1].reshape(runs, -1, nature.classes) / (6 * game.pair[0].steps_at(horizon))
+    assert np.abs(b.sum(axis=2)).max() < 1e-9
+    assert np.square(b).sum(axis=(1, 2)).mean() <= 2 * horizon
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_rounds_in_flight(classes, seed):
+    """With 6 open rounds, which are told in any order, each law is that of the rule."""
+    m, rng, waiting = 4, np.random.default_rng(seed), []
+    game = Game(SimplexHedging(m), ContrarianClasses(classes), horizon=200, runs=range(1), seed=seed)
+    rule = Rule(m, classes)
+    for _ in range(200):
+        question, (law, memo) = game.ask(), rule.forecast()
+        expected = {tuple(k / m for k in point): float(w) for point, w in law.items() if w}
+        assert {v: w for v, w in question.laws[0].items() if w} == pytest.approx(expected, abs=1e-15)
+        waiting.append((question, memo))
+        if len(waiting) > 6:
+            question, memo = waiting.pop(rng.integers(len(waiting)))
+            outcome = int(rng.integers(classes))
+            game.resolve(question, outcome=outcome)
+            rule.update(None, memo, tuple(np.rint(m * question.forecast[0]).astype(int).tolist()), outcome)
+
+
+def test_late_outcomes(seed):
+    """The delayed bound holds with 8 open questions, and is no promise that says nothing."""
+    _, total, bound = played(ContrarianClasses(), 8000, 8, seed, delay=7)
+    assert bound.bound(8000) < bound.delayed(8000, 8) < 8000
+    assert total <= bound.delayed(8000, 8)
