@@ -24,6 +24,7 @@ from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
 from onlinecal.study.panel import Panel
 from onlinecal.study.planning import Entry, plan
 from onlinecal.study.run import play_cell
+from tests.forecasters.test_groups import Plain as InGroups
 from tests.pages import DOCS, rewrite
 
 #: rounds of a game, and of the plain loops; those of one long run
@@ -146,10 +147,30 @@ def by_hand() -> Row:
     return Row(play, ROUNDS // 10)
 
 
+def read(measures: list[str]) -> Callable[[], None]:
+    """Measures of the end of a game with groups, from what it keeps of the rounds."""
+    played, panel = Game(IN_GROUPS, FOUR, horizon=ROUNDS, runs=range(1)), Panel.of(measures)
+    played.advance(ROUNDS)
+
+    def levels_of(part: int | None) -> Any:
+        for first, sets in played.levels_of(part):
+            yield range(first, first + len(sets)), sets, None
+
+    groups = FOUR.group_names if len(measures) > 1 else ()
+
+    def play() -> None:
+        panel.read_parts(levels_of, (), groups, "at the end", range(1))
+
+    return play
+
+
 HEDGING, CDL, PLAIN = f.ForecastHedging(), f.CDLMinimiser(), f.Scalar(RunningMean)
 COMPILED = oc.compiled(type("CompiledMean", (RunningMean,), {}))
 CONTRARIAN, COIN = n.Contrarian(), n.Bernoulli()
 TWO = n.Streams((CONTRARIAN, n.Drift()))
+FOUR = n.GroupContrarian({"odd": 0.5, "first": 0.5, "third": 1 / 3, "rare": 0.02}, {"first": 0.7, "all": 0.3})
+IN_GROUPS, IN_PYTHON = f.GroupHedging(m="T^(1/3)"), f.Scalar(InGroups)
+FAMILY = ["multi_ece", "swap_multi_ece", "multi_linf", "multi_l2", "multiaccuracy"]
 LATE = {"schedule": Schedule(delays=Constant(10))}
 PARETO = {"schedule": Schedule(Poisson(), Pareto())}
 #: what the table calls it → what is played
@@ -192,6 +213,15 @@ ROWS: dict[str, Callable[[], Row]] = {
         PLAIN, CONTRARIAN, 1, beside=plain_class
     ),
     "the same class, compiled": lambda: game(COMPILED, CONTRARIAN, 1, beside=plain_class),
+    "group hedging in four groups, one run, beside forecast hedging in the same game": lambda: game(
+        IN_GROUPS, FOUR, 1, beside=game(HEDGING, FOUR, 1).play
+    ),
+    "five measures of four groups at the end of that game, beside ECE of all rounds": lambda: Row(
+        read(FAMILY), ROUNDS, read(["ece"])
+    ),
+    "group hedging as a plain class, compiled, one run, beside itself in Python": lambda: game(
+        oc.compiled(type("Compiled", (InGroups,), {})), FOUR, 1, beside=game(IN_PYTHON, FOUR, 1).play
+    ),
     "questions asked and resolved by hand, one run": by_hand,
     "5,000 games of 100 rounds by `oc.play`, read at the end": lambda: short(HEDGING, 5000),
     "the same, read at 9 checkpoints": lambda: short(HEDGING, 5000, horizon=100),
