@@ -101,6 +101,15 @@ def test_who_ignores_groups_is_hurt(horizon, seed):
         assert found["multi_ece"].min() >= 0.2 * horizon
 
 
+def test_bounds_of_all_groups_are_of_those_that_it_plays_for():
+    for groups, names in (
+        (["odd"], {"ece"}),
+        (["third", "odd", "first"], {"ece", "multi_ece", "swap_multi_ece"}),
+    ):
+        _, promises = totals(GroupHedging(groups=groups), "shifted", 50, 1, 0)
+        assert {p.measure for p in promises} == names
+
+
 def mean_energy(centred, horizon, m, runs, seed):
     """Σ E² of the rule against a contrarian with an even group, mean over runs, by draws of our own."""
     rng, found = np.random.default_rng([seed, 7]), []
