@@ -250,17 +250,18 @@ class OfPlain(Specification):
 
     @property
     def of_classes(self) -> bool:
-        """Whether its class has an attribute or a parameter `classes`."""
-        return self._classes is not None
+        """Whether its class has a whole number as attribute or parameter `classes`."""
+        return self._classes > 0
 
     @property
-    def classes(self) -> Any:
-        """The value of that."""
-        return 2 if self._classes is None else self._classes
+    def classes(self) -> int:
+        """That number; else 2."""
+        return self._classes or 2
 
     @property
-    def _classes(self) -> Any:
-        return getattr(self.origin, "classes", None) or self.settings.get("classes")
+    def _classes(self) -> int:
+        stated: list[Any] = [getattr(self.origin, "classes", None), self.settings.get("classes")]
+        return next((int(value) for value in stated if validation.is_whole(value)), 0)
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]

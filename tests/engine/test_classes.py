@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -77,6 +79,19 @@ def test_plain_players_are_the_same_in_all_ways(mine, theirs, schedule):
     compiled = not isinstance(mine, type) and not isinstance(theirs, type)
     mine, theirs = f.as_forecaster(mine), n.as_nature(theirs)
     check_all_ways(mine, theirs, schedule, compiled=compiled)
+
+
+@pytest.mark.parametrize("classes", [2, 100])
+def test_there_may_be_two_classes_or_many(classes):
+    mine, theirs = f.ClassMean(), n.ContrarianClasses(classes)
+    check_all_ways(mine, theirs, SCHEDULES[1])
+    gamma = played(mine, theirs, runs=range(1)).gammas()[0]
+    assert (gamma.classes, gamma.weight) == (classes, 300)
+
+
+def test_one_round_is_a_game():
+    (gamma,) = played(f.ClassMean(), n.Categorical((0, 1, 0)), horizon=1, runs=range(1)).gammas()
+    assert (gamma.predictions.tolist(), gamma.means.tolist()) == ([[1, 0, 0]], [[0, 1, 0]])
 
 
 @pytest.mark.parametrize("m", [None, 4])
@@ -185,6 +200,18 @@ class Short(Shares):
         return [0.5, 0.5]
 
 
+class Chosen(Shares):
+    """Of as many classes as it is told."""
+
+    def __init__(self, classes=4):
+        self.classes, self.counts = classes, [1] * classes
+
+    classes = None
+
+    def forecast(self):
+        return [count / sum(self.counts) for count in self.counts]
+
+
 class Number(Least):
     def probability(self, round):
         return 0.5
@@ -246,6 +273,30 @@ def test_what_is_of_two_outcomes_is_refused():
         InvalidParameter, match="is of several classes, and nature 'queue' is of the outcomes 0"
     ):
         Simulation(f.ClassMean(), Queue(), horizon=9, runs=range(1))
+
+
+class Labels(Halves):
+    """What else `classes` may be: the labels of two outcomes."""
+
+    classes = (0, 1)
+
+
+def test_the_number_of_classes_may_be_a_parameter_and_other_attributes_of_the_name_are_none():
+    (gamma,) = played(Chosen(5), n.ContrarianClasses(5), runs=range(1)).gammas()
+    (other,) = played(partial(Chosen, 5), n.ContrarianClasses(5), runs=range(1)).gammas()
+    assert bits([gamma]) == bits([other])
+    assert gamma.classes == 5
+    assert played(Labels).gammas()[0].levels == 1
+    with pytest.raises(
+        InvalidParameter, match="'Chosen' is of 4 classes, and nature 'contrarian_classes' is of 5"
+    ):
+        game_of(Chosen, n.ContrarianClasses(5))
+    with pytest.raises(InvalidParameter, match="declares classes = 1; expected an integer ≥ 2"):
+        game_of(f.ClassMean(), One)
+
+
+class One(Least):
+    classes = 1
 
 
 def test_one_run_is_the_same_in_any_batch():
