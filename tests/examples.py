@@ -107,6 +107,7 @@ def class_forecasters() -> list[Forecaster]:
     table = {
         "class_mean": [f.ClassMean(), f.ClassMean(4)],
         "class_by_class": [f.ClassByClass(ForecastHedging()), f.ClassByClass(f.AlmostOneStepAhead(), 8)],
+        "harmonic": [f.Harmonic()],
         "simplex_hedging": [f.SimplexHedging(), f.SimplexHedging(2)],
     }
     return _all("forecaster", of_classes(FORECASTERS), table)

@@ -19,7 +19,7 @@ class ClassForecaster(CompiledForecaster):
     """Calls the steps of a compiled forecaster of classes: its law is of points."""
 
     def state_law(self, q: Question) -> Law:
-        law, points = super().state_law(q), self.player.points
+        law, points = super().state_law(q), self.player.points_of(self.run)
         for value, _ in law:
             if not (0.0 <= value < len(points) and value == int(value)):
                 values, weights = zip(*law, strict=True)
@@ -27,7 +27,7 @@ class ClassForecaster(CompiledForecaster):
         return [(points[int(value)], weight) for value, weight in law]
 
     def forecast(self, q: Question) -> float:
-        return float(self.player.places[q.forecast])
+        return float(self.player.places_of(self.run)[q.forecast])
 
 
 class ClassNature(CompiledNature):
@@ -57,7 +57,8 @@ class ClassNature(CompiledNature):
         if self.forecaster is None:
             self.player.points[:size] = [point for point, _ in q.law]
         else:
-            places = [self.forecaster.places[point] for point, _ in q.law]
+            known = self.forecaster.places_of(self.run)
+            places = [known[point] for point, _ in q.law]
         if seen:
             self.values[:size] = places
             self.weights[:size] = [weight for _, weight in q.law]

@@ -93,7 +93,8 @@ class Game(Result):
     Both are specifications, or what makes one, such as a plain class. `runs` is the range of runs to play: run r is the
     same game in whatever batch. `schedule` says when `advance` asks the questions and tells their outcomes. Γ can be
     had of the rounds between any two `cuts`. `keeps` are kinds of context that are kept with all rounds, as
-    `transcripts`. The numbers do not depend on how many `threads` play.
+    `transcripts`. The numbers do not depend on how many `threads` play. With `laws` each round of a game of classes
+    counts at every point of its law, too, for `gamma_of_laws`.
 
     `asked` is the number of questions; `compiled` says whether the loop plays them. A game is over once a player has
     failed, since runs are then in different rounds. Every call raises the same error.
@@ -111,6 +112,7 @@ class Game(Result):
         cuts: Iterable[float] = (),
         keeps: Iterable[str] | None = None,
         threads: int = 1,
+        laws: bool = False,
     ) -> None:
         # Anything with `start` makes players: conformance plays such wrappers.
         forecaster = forecaster if hasattr(forecaster, "start") else as_forecaster(forecaster)
@@ -125,11 +127,11 @@ class Game(Result):
         forecaster = forecaster.facing(nature) if isinstance(forecaster, Specified) else forecaster
         check_pair(forecaster, nature, horizon)
         schedule.check_length(horizon)
-        check_classes(nature, schedule, keeps)
+        check_classes(nature, schedule, keeps, laws)
         free = check_players(forecaster, nature, horizon)
         self.pair, self.names = (forecaster, nature), (strategy_name(forecaster), strategy_name(nature))
         self.horizon, self.runs, self.seed, self.schedule = horizon, runs, seed, schedule
-        self.threads, self.asked, self._stopped = count("threads", threads), 0, ""
+        self.threads, self.asked, self._stopped, self.of_laws = count("threads", threads), 0, "", laws
         self.forecaster = start("forecaster", forecaster, horizon, runs, seed)
         self.nature = start("nature", nature, horizon, runs, seed)
         self.compiled = isinstance(self.forecaster, Player) and isinstance(self.nature, Player)
@@ -141,7 +143,7 @@ class Game(Result):
         points = None if grid is None else len(grid)
         parts = parts_of(len(self.cuts), self.streams, horizon, len(self.groups))
         check_history(len(runs), horizon, None if self.groups else points, parts, free, self.classes)
-        told = horizon, self.events.parted, len(self.groups), self.classes
+        told = horizon, self.events.parted, len(self.groups), self.classes, laws
         self.history = history_of(len(runs), self.forecaster, *told)
         self.levels = math.inf if points is None else points
         # The outcomes' uniforms belong to nature alone: every forecaster faces the same ones.
@@ -256,7 +258,7 @@ class Game(Result):
         """Plays listed events in all runs, some runs in each thread; the number of questions."""
         rounds = len(listed.times)
         self._make_room(self.asked + rounds, self.events.places)
-        lent = self.history.lend(listed.names, listed.told)
+        *lent, laws = self.history.lend(listed.names, listed.told)
         log: tuple[Any, Any] = np.zeros((0, 0, 0)), np.zeros(0, np.int64)
         if self.transcripts is not None:
             first, times, streams = self.asked + 1, listed.times, 0
@@ -266,7 +268,7 @@ class Game(Result):
         runs, rules = len(self.runs), self._rules()
         play = partial(
             loop.play_runs(), *loop.steps_of(self.forecaster, self.nature), self.rows, self.mine_from, self.tables,
-            loop.Questions(listed.codes, listed.parts, listed.times, self.asked), rules, loop.Told(*lent, *log),
+            loop.Questions(listed.codes, listed.parts, listed.times, self.asked), rules, loop.Told(*lent, *log, laws),
         )  # fmt: skip
         threads = min(self.threads, runs, max(1, runs * rounds // THREAD))
         bounds = np.linspace(0, runs, threads + 1).astype(int).tolist()
@@ -283,7 +285,7 @@ class Game(Result):
                     raise
                 called = self.tables[run, loop.CALLED]
                 raise Stopped(bool(called > 0), int(abs(called)), error, run) from error
-        self.history.take(listed.names, lent)
+        self.history.take(listed.names, tuple(lent))
         if self.transcripts is not None:
             self.transcripts.take()
         self.asked += rounds
@@ -322,7 +324,7 @@ class Game(Result):
         places = {kind: place for place, kind in theirs.reveals.items()} | {ASKED_AT: -1}
         needs = [(places[kind], place) for place, kind in mine.needs.items()]
         sides = theirs.by_side and mine.side is not None
-        draws = mine.draw is not None and (theirs.sight < loop.LAW_SEEN or sides)
+        draws = mine.draw is not None and (theirs.sight < loop.LAW_SEEN or sides) and not self.of_laws
         return loop.Rules(
             mine.size, float(self.levels - 1 if self.classes else 1), self.classes or 2, self.classes > 0,
             int(theirs.sight), draws, sides, theirs.hear is not None, mine.note + theirs.note > 0,
@@ -381,6 +383,8 @@ class Game(Result):
                 player = start(role, strategy, self.horizon, self.runs, self.seed)
                 player.restore(state[role])
                 setattr(self, role, player)
+        if hasattr(self.history, "player"):
+            self.history.player = self.forecaster
         self.events.streams_of = self._streams_of(self.pair[1])
         self._plays = None
         if state["_plays"] is not None:

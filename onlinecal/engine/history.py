@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from onlinecal.core.levels import LevelSets
 
 NO_GRID = np.zeros(0)
 NO_COUNTS = np.zeros((1, 0, 0, 2), np.int64)
+NO_LAWS = np.zeros((0, 0))
 #: which parts are meant: a part ↦ whether it is
 Chosen = Callable[[int], bool]
 #: points or rounds of several runs from which level sets are made at a time. Beyond, each run is alone.
@@ -22,14 +23,16 @@ AT_ONCE = 2**18
 MOST_PARTS = 2**31
 
 
-def history_of(runs: int, player: Any, horizon: int, several: bool, groups: int = 0, classes: int = 0) -> Any:
+def history_of(
+    runs: int, player: Any, horizon: int, several: bool, groups: int = 0, classes: int = 0, laws: bool = False
+) -> Any:
     """A history of these runs of a forecaster; `several`: rounds are told apart by their part.
 
     The number of a part ends with a bit for each group. A run meets few of the 2^groups: counts have no table for them.
     """
     grid = getattr(player, "grid", None)
     if classes:
-        return EachClasses(runs, classes) if grid is None else CountedClasses(runs, player.table, several)
+        return EachClasses(runs, classes) if grid is None else CountedClasses(runs, player, several, laws)
     if grid is None or groups:
         return Each(runs, horizon, several or groups > 0, groups)
     return Counted(runs, grid, several)
@@ -75,7 +78,7 @@ class Counted:
         shape = self.runs, len(names), len(self.grid), self.outcomes
         counts = np.zeros(shape, np.int64) if self.several else self.of(names[0])
         return (
-            self.grid, counts, np.zeros((1, 0)), np.zeros((1, 0), np.int32), np.zeros(0, np.int64),
+            self.grid, counts, np.zeros((1, 0)), np.zeros((1, 0), np.int32), np.zeros(0, np.int64), NO_LAWS,
         )  # fmt: skip
 
     def take(self, names: Sequence[int], lent: tuple[Any, ...]) -> None:
@@ -87,13 +90,17 @@ class Counted:
 
     def add(self, run: int, part: int, forecast: Any, outcome: int) -> bool:
         """Adds one round; False if the forecast is not on the grid."""
-        at = self._points.get(forecast)
+        at = self.place_of(run, forecast)
         if at is None:
             return False
         self.of(part)[run, 0, at, outcome] += 1
         if self.several:
             self.whole[run, 0, at, outcome] += 1
         return True
+
+    def place_of(self, run: int, forecast: Any) -> int | None:
+        """The place of a forecast on the grid; None where it is not there."""
+        return self._points.get(forecast)
 
     def before_stretches(self, streams: int, most: int) -> tuple[Any, Any]:
         """Rounds and outcomes 1 before each stretch, (stretches + 1, runs, points) each.
@@ -160,24 +167,50 @@ class Counted:
 
 
 class CountedClasses(Counted):
-    """The same of K classes: the grid are the places of a table of points in the simplex, (points, K)."""
+    """The same of K classes: the grid are the places of a player's table of points in the simplex.
 
-    def __init__(self, runs: int, table: Floats, several: bool) -> None:
-        super().__init__(runs, np.arange(float(len(table))), several, table.shape[1])
-        self.table = table
-        self._points = {tuple(point): i for i, point in enumerate(table.tolist())}
+    With `laws` each round counts at every point with its probability, too, (runs, points · K).
+    """
+
+    def __init__(self, runs: int, player: Any, several: bool, laws: bool = False) -> None:
+        points, classes = player.table.shape
+        super().__init__(runs, np.arange(float(points)), several, classes)
+        self.player, self.laws = player, np.zeros((runs, points * classes)) if laws else NO_LAWS
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The game that holds both puts the player back.
+        return super().__getstate__() | {"player": None}
+
+    def lend(self, names: Sequence[int], rounds: int) -> tuple[Any, ...]:
+        """The arrays that the loop writes into, for rounds of these parts."""
+        return *super().lend(names, rounds)[:-1], self.laws
+
+    def place_of(self, run: int, forecast: Any) -> int | None:
+        return self.player.places_of(run).get(forecast)
+
+    def add_law(self, run: int, law: Iterable[tuple[Any, float]], outcome: int) -> None:
+        """Adds one round at every point of its law."""
+        places = self.player.places_of(run)
+        for point, weight in law:
+            self.laws[run, self.outcomes * places[point] + outcome] += weight
 
     def gamma(self, run: int, chosen: Chosen | None = None) -> Any:
         """Γ of a run, of all parts or those that are chosen; None without a round."""
-        counts = self.counts(run, chosen)
+        return self._of_counts(run, self.counts(run, chosen))
+
+    def gamma_of_laws(self, run: int) -> Any:
+        """Γ of a run in which each round counts at every point of its law; None without a round."""
+        return self._of_counts(run, self.laws[run].reshape(-1, self.outcomes))
+
+    def _of_counts(self, run: int, counts: Any) -> Any:
         if not np.any(counts):
             return None
         said = counts.any(axis=1)
-        return ClassDistribution.from_counts(self.table[said], counts[said].astype(np.float64))
+        return ClassDistribution.from_counts(self.player.table_of(run)[said], counts[said].astype(np.float64))
 
 
 class EachClasses:
-    """Every forecast of K classes, its outcome and its part, of forecasters without a table."""
+    """Every forecast of K classes, its outcome and its part, of forecasters without a table; and their laws."""
 
     grid = None
 
@@ -185,12 +218,19 @@ class EachClasses:
         self.classes = classes
         self.said: list[list[tuple[float, ...]]] = [[] for _ in range(runs)]
         self.came: list[list[tuple[int, int]]] = [[] for _ in range(runs)]
+        #: point ↦ by how much each class came
+        self.laws: list[dict[tuple[float, ...], Floats]] = [{} for _ in range(runs)]
 
     def add(self, run: int, part: int, forecast: tuple[float, ...], outcome: int) -> bool:
         """Adds one round."""
         self.said[run].append(forecast)
         self.came[run].append((part, outcome))
         return True
+
+    def add_law(self, run: int, law: Iterable[tuple[Any, float]], outcome: int) -> None:
+        """Adds one round at every point of its law."""
+        for point, weight in law:
+            self.laws[run].setdefault(point, np.zeros(self.classes))[outcome] += weight
 
     def rounds(self, run: int) -> int:
         """The number of rounds of a run."""
@@ -204,6 +244,11 @@ class EachClasses:
             return None
         said = np.array(self.said[run])[rows]
         return ClassDistribution.from_samples(said, [came[i][1] for i in rows])
+
+    def gamma_of_laws(self, run: int) -> Any:
+        """Γ of a run in which each round counts at every point of its law; None without a round."""
+        laws = self.laws[run]
+        return ClassDistribution.from_counts([*laws], [*laws.values()]) if laws else None
 
 
 class Each:
@@ -233,7 +278,7 @@ class Each:
         """The arrays that the loop writes into, for rounds of these parts."""
         self.reserve(rounds)
         self._before = self.filled.copy()
-        return NO_GRID, NO_COUNTS, self.keys.view(np.float64), self.owner, self.filled
+        return NO_GRID, NO_COUNTS, self.keys.view(np.float64), self.owner, self.filled, NO_LAWS
 
     def take(self, names: Sequence[int], lent: tuple[Any, ...]) -> None:
         """Takes back what the loop has written; it numbers parts by their place in `names`."""

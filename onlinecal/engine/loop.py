@@ -50,10 +50,10 @@ Rules, RULES = _record(
     hears=boolean, noted=boolean, shown=boolean, needs=int64[:, ::1], keeps=int64[::1], times=int64[::1],
     groups=int64[::1],
 )  # fmt: skip
-#: the history, as `history` says; and a log of told rounds as in `transcripts` (empty: none)
+#: the history, as `history` says; a log of told rounds as in `transcripts` (empty: none); and laws (empty: none)
 Told, TOLD = _record(
     "Told", grid=F1, counts=int64[:, :, :, ::1], said=F2, owner=int32[:, ::1], filled=int64[::1], log=F3,
-    logged=int64[::1],
+    logged=int64[::1], laws=F2,
 )  # fmt: skip
 #: numbers of a row of the log before its context: the loop writes three of them, `transcripts` the others
 LOGGED = 6
@@ -88,20 +88,20 @@ def class_of(theirs, classes, u):
 
 @accessor
 def ask(say, draw, side, move, mine, theirs, table, number, rules):
-    """Asks a question: what stopped it; atom, forecast, outcome; q, or the value that stopped it."""
+    """Asks a question: what stopped it; atom, forecast, outcome; q, or the value that stopped it; atoms."""
     size, place, table[CALLED] = 0, -1, number
     if rules.draws:
         forecast = draw(mine, uniform(table, number - 1), number)
         if not 0.0 <= forecast <= rules.most:
-            return BAD_LAW, 0, forecast, 0, forecast
+            return BAD_LAW, 0, forecast, 0, forecast, 0
         forecast += 0.0
     else:
         size = say(mine, number)
         if not 1 <= size <= rules.size:
-            return BAD_SIZE, 0, 0.0, 0, float(size)
+            return BAD_SIZE, 0, 0.0, 0, float(size), 0
         place = drawn(law(mine), size, uniform(table, number - 1) if size > 1 else 0.0, rules.most)
         if place < 0:
-            return BAD_LAW, 0, 0.0, 0, float(size)
+            return BAD_LAW, 0, 0.0, 0, float(size), 0
         forecast = law(mine)[0][place] + 0.0  # −0.0 becomes 0.0
     seen = side(mine, number) if rules.sides else np.nan
     table[CALLED] = -number
@@ -114,12 +114,12 @@ def ask(say, draw, side, move, mine, theirs, table, number, rules):
     if rules.classes:
         outcome = class_of(theirs, rules.outcomes, uniform(table[NUMBERS:], number - 1)) if q == 0.0 else -1
         if outcome < 0:
-            return BAD_Q, 0, 0.0, 0, q
+            return BAD_Q, 0, 0.0, 0, q, 0
     elif q != outcome:
         if not 0.0 <= q <= 1.0:
-            return BAD_Q, 0, 0.0, 0, q
+            return BAD_Q, 0, 0.0, 0, q, 0
         outcome = 1 if uniform(table[NUMBERS:], number - 1) < q else 0
-    return FINE, place, forecast, outcome, q
+    return FINE, place, forecast, outcome, q, size
 
 
 @accessor
@@ -162,9 +162,17 @@ def members(theirs, groups):
 
 
 @kernel
+def add_law(laws, law, size, outcomes, outcome):
+    """Counts a round at every place of its law, with its weight."""
+    values, weights = law
+    for j in range(size):
+        laws[outcomes * int(values[j]) + outcome] += weights[j]
+
+
+@kernel
 def play_run(
     say, draw, side, learn, move, hear, reveal, mine, theirs, table_at, length, questions, rules, grid_at, points,
-    counts_at, counted, said, owner, filled, log, logged, r,
+    counts_at, counted, said, owner, filled, log, logged, laws, r,
 ):  # fmt: skip
     """Plays the events in one run: what stopped it, the question, and the value that did."""
     # Vectors at a pointer are not counted by numba, which costs more than a round.
@@ -194,11 +202,13 @@ def play_run(
                     bits = members(theirs, groups)
                     if bits < 0:
                         return BAD_GROUP, number, float(-1 - bits)
-            fault, place, forecast, outcome, q = ask(
+            fault, place, forecast, outcome, q, size = ask(
                 say, draw, side, move, mine, theirs, table, number, rules
             )
             if fault != FINE:
                 return fault, number, q
+            if len(laws) > 0:
+                add_law(laws, law(mine), size, outcomes, outcome)
             if kind == ASK:
                 keep = table[TABLE + slot * QUESTION :]
                 keep[NUMBER], keep[PLACE], keep[FORECAST], keep[OUTCOME] = number, place, forecast, outcome
@@ -251,12 +261,13 @@ def _play_runs(
     for r in range(first_run, last_run):
         counts, listed = told.counts[r if points > 0 else 0], 0 if points > 0 else r
         log = told.log[r] if len(told.log) > 0 else told.log.reshape((0, 0))
+        laws = told.laws[r] if len(told.laws) > 0 else told.laws.reshape(0)
         theirs, mine = pointer(rows[r].ctypes), pointer(rows[r, mine_from:].ctypes)
         table = pointer(tables[r].ctypes)
         fault, number, value = play_run(
             say, draw, side, learn, move, hear, reveal, mine, theirs, table, tables.shape[1], questions, rules,
             pointer(told.grid.ctypes), points, pointer(counts.view(np.float64).ctypes), counts.size,
-            told.said[listed], told.owner[listed], told.filled, log, told.logged, r,
+            told.said[listed], told.owner[listed], told.filled, log, told.logged, laws, r,
         )  # fmt: skip
         if fault != FINE:
             return fault, r, number, value

@@ -14,7 +14,7 @@ from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.levels import LevelSets
 from onlinecal.core.transcript import Transcript
-from onlinecal.engine.history import Chosen, Counted, Each
+from onlinecal.engine.history import Chosen
 from onlinecal.engine.play import Question
 from onlinecal.engine.steps import Player
 from onlinecal.engine.transcripts import Transcripts
@@ -29,8 +29,10 @@ class Result:
     cuts: list[float]
     streams: int
     groups: tuple[str, ...]
-    history: Counted | Each
+    history: Any
     transcripts: Transcripts | None
+    #: whether each round counts at every point of its law, too
+    of_laws = False
     #: why it is over, or ""
     _stopped: str
 
@@ -41,6 +43,8 @@ class Result:
             part = 2 * part + int(q.context[group])
         if not self.history.add(r, part, q.forecast, q.outcome):
             return False
+        if self.of_laws:
+            self.history.add_law(r, q.law, q.outcome)
         if (rounds := self.transcripts) is not None:
             context = (q.context[kind] for kind in rounds.kinds)
             stream = q.part % self.streams
@@ -88,6 +92,13 @@ class Result:
         """Γ of the run at one place of `runs`; None where no round is resolved."""
         self._check_alive()
         return self.history.gamma(place, self._chosen(stream, *self.stretches(since, until)))
+
+    def gamma_of_laws(self, place: int) -> Any:
+        """Γ of a run of classes in which each round counts with its whole law; None where no round is resolved."""
+        self._check_alive()
+        if not self.of_laws:
+            raise InvalidParameter("Γ of laws in a game without; expected laws=True at its beginning")
+        return self.history.gamma_of_laws(place)
 
     def levels_of(self, stream: int | None = None) -> Iterator[tuple[int, LevelSets]]:
         """The first of several runs, and the level sets of their `gamma`, as `history.Each.levels` says."""

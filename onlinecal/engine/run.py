@@ -158,7 +158,8 @@ def width(player: Any, open: int, atoms: int) -> int:
 
 def shared_width(player: Any) -> int:
     """How many numbers its runs share."""
-    return len(player.shared) + player.table.size + sum(map(shared_width, player.parts))
+    table = 0 if player.own_table else player.table.size
+    return len(player.shared) + table + sum(map(shared_width, player.parts))
 
 
 def make_rows(runs: int, wide: int, common: int) -> tuple[Floats, Floats]:
@@ -174,8 +175,11 @@ def lay(player: Any, rows: Floats, open: int, atoms: int, common: Floats, far: i
     """
     parts = HEADER + player.state.shape[1]
     at, heads = parts + len(player.parts), rows.view(np.int64)
-    for place, numbers in ((SHARED, player.shared), (POINTS, player.table)):
-        common, far = put(rows, place, numbers, common, far)
+    common, far = put(rows, SHARED, player.shared, common, far)
+    if player.own_table:
+        heads[:, POINTS], heads[:, POINTS_END] = HEADER, HEADER + player.table.size
+    else:
+        common, far = put(rows, POINTS, player.table, common, far)
     for k, part in enumerate(player.parts):
         wide, left = width(part, 0, 0), len(common)
         heads[:, parts + k], part.whole = at, player

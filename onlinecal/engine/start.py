@@ -149,11 +149,19 @@ def _most(strategy: Any) -> Any:
     return getattr(strategy, "most_classes", math.inf)
 
 
-def check_classes(nature: Any, schedule: Any, keeps: Any) -> None:
-    """Refuses what has a meaning for two outcomes alone, in a game of classes."""
+def check_classes(nature: Any, schedule: Any, keeps: Any, laws: bool) -> None:
+    """Refuses what has a meaning for two outcomes alone, in a game of classes; laws in others, or of late rounds."""
     if not classes_of(nature):
+        if laws:
+            raise InvalidParameter(
+                f"laws = True and nature {strategy_name(nature)!r}; expected one of classes"
+            )
         return
     said = f"nature {strategy_name(nature)!r} is of {classes_of(nature)} classes"
+    if laws and not schedule.immediate:
+        raise InvalidParameter(
+            f"laws = True with {schedule.label}; expected outcomes that become known at once"
+        )
     if schedule.delays.by_outcome:
         raise InvalidParameter(f"{said}, and delays depend on whether the outcome is 0 or 1; expected others")
     if keeps is not None:

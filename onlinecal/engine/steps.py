@@ -159,8 +159,9 @@ class Player:
         self.whole: Player | None = None
         self.laid = False
         self.rows: Floats = np.zeros((1, 0))
-        #: the points in the simplex that its forecasts are, (points, K)
+        #: the points in the simplex that its forecasts are, (points, K); and whether each run has its own
         self.table: Floats = np.zeros((0, 0))
+        self.own_table = False
 
     def spread(self, runs: range) -> None:
         """Makes a row of state for each run, with uniforms of its own."""
@@ -211,7 +212,8 @@ class Player:
 class Forecaster(Player):
     """A forecaster made of steps, with laws of `size` atoms at most, on a `grid` if there is one.
 
-    One of classes has a `table` of points in the simplex, (points, K), and states places in it.
+    One of classes has a `table` of points in the simplex, (points, K), and states places in it. With `own_table` the
+    table of a run comes at the beginning of its state, where steps change it: points that were stated stay.
     `certificates`: player ↦ the totals that it proves of its own play, name → (runs,). `refusal`: fault and
     expectation where its `say` states no atom, and its `draw` NaN.
     """
@@ -226,6 +228,7 @@ class Forecaster(Player):
         size: int = 1,
         grid: Floats | None = None,
         table: Floats | None = None,
+        own_table: bool = False,
         needs: Mapping[int, str] | None = None,
         draw: Callable[..., Any] | None = None,
         side: Callable[..., Any] | None = None,
@@ -233,7 +236,9 @@ class Forecaster(Player):
         refusal: tuple[str, str] | None = None,
         **memory: Any,
     ) -> None:
-        super().__init__(state, shared, **memory)
+        first = () if table is None or not own_table else table.ravel()
+        super().__init__(np.append(first, state), shared, **memory)
+        self.own_table = own_table
         self.say, self.learn = compiled(SAY, say), compiled(LEARN, learn)
         self.draw = None if draw is None else compiled(DRAW, draw)
         self.side = None if side is None else compiled(SIDE, side)
@@ -243,15 +248,27 @@ class Forecaster(Player):
         self.certify, self.refusal = certificates, refusal
         _check_places(self, self.needs)
 
-    @cached_property
-    def points(self) -> list[tuple[float, ...]]:
-        """The points of its table."""
-        return [tuple(point) for point in self.table.tolist()]
+    def table_of(self, run: int) -> Floats:
+        """The table of a run, as it is now."""
+        if not self.own_table:
+            return self.table
+        return self.state[run, : self.table.size].reshape(self.table.shape)
+
+    def points_of(self, run: int) -> list[tuple[float, ...]]:
+        """The points of that table."""
+        return _tuples(self.table_of(run)) if self.own_table else self._points
+
+    def places_of(self, run: int) -> dict[tuple[float, ...], int]:
+        """The place of each point in that table; of equal points one."""
+        return _places(self.points_of(run)) if self.own_table else self._places
 
     @cached_property
-    def places(self) -> dict[tuple[float, ...], int]:
-        """The place of each point in its table."""
-        return {point: place for place, point in enumerate(self.points)}
+    def _points(self) -> list[tuple[float, ...]]:
+        return _tuples(self.table)
+
+    @cached_property
+    def _places(self) -> dict[tuple[float, ...], int]:
+        return _places(self._points)
 
     def mismatch(self, specification: Any) -> str:
         """Describes where it is not as its specification declares; "" for nowhere."""
@@ -260,12 +277,20 @@ class Forecaster(Player):
             return f"its player needs {', '.join(undeclared)}, which the specification does not declare"
         if self.table.shape[1] != classes_of(specification):
             return f"its player has a table of {self.table.shape[1]} columns; expected {classes_of(specification)}"
-        if len(self.places) < len(self.table):
+        if not self.own_table and len(self._places) < len(self.table):
             return "its player has a point twice in its table; expected different ones"
         certifies = self.certify is not None
         if certifies is not bool(specification.certifies):
             return f"its player {'proves' if certifies else 'does not prove'} totals; the specification says otherwise"
         return ""
+
+
+def _tuples(table: Floats) -> list[tuple[float, ...]]:
+    return [tuple(point) for point in table.tolist()]
+
+
+def _places(points: list[tuple[float, ...]]) -> dict[tuple[float, ...], int]:
+    return {point: place for place, point in enumerate(points)}
 
 
 class Nature(Player):

@@ -24,6 +24,7 @@ from onlinecal.forecasters.defensive import DefensiveForecasting as DefensiveFor
 from onlinecal.forecasters.experts import ExpertAggregation as ExpertAggregation
 from onlinecal.forecasters.experts import ExpertMixture as ExpertMixture
 from onlinecal.forecasters.grouped import GroupHedging as GroupHedging
+from onlinecal.forecasters.harmonic import Harmonic as Harmonic
 from onlinecal.forecasters.hedging import AlmostOneStepAhead as AlmostOneStepAhead
 from onlinecal.forecasters.hedging import CDLMinimiser as CDLMinimiser
 from onlinecal.forecasters.hedging import ForecastHedging as ForecastHedging
