@@ -58,6 +58,7 @@ from onlinecal.core._compile import kept
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
+from onlinecal.core.simplex import level_of_rows
 from onlinecal.core.strategy import classes_of
 from onlinecal.core.streams import Stream
 from onlinecal.engine.run import RUN, Run, accessor, inner, kernel, law, note, shared, state, table
@@ -277,7 +278,8 @@ class Forecaster(Player):
             return f"its player needs {', '.join(undeclared)}, which the specification does not declare"
         if self.table.shape[1] != classes_of(specification):
             return f"its player has a table of {self.table.shape[1]} columns; expected {classes_of(specification)}"
-        if not self.own_table and len(self._places) < len(self.table):
+        twice = len(self.table) > 0 and int(level_of_rows(self.table).max()) + 1 < len(self.table)
+        if twice and not self.own_table:
             return "its player has a point twice in its table; expected different ones"
         certifies = self.certify is not None
         if certifies is not bool(specification.certifies):
