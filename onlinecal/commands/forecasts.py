@@ -191,7 +191,7 @@ def _measure_classes(
     if page is not None and page.suffix.lower() in (".png", ".svg", ".pdf"):
         from onlinecal.report import plots
 
-        plots.save(plots.classes(found.gamma, title=Path(log.source).name), page)
+        plots.save(plots.classes(found, title=Path(log.source).name), page)
     elif page is not None:
         class_report.document_of(log, asked, found, drawn=True).write(page)
     if as_json:

@@ -84,9 +84,9 @@ def read_classes(table: Rows, asked: AskedClasses) -> ClassLog:
         left = [name for name in table.columns if name not in (*columns, *others)]
         found = known_names(left, OUTCOMES)
         if len(found) != 1:
-            there = f", of: {listed(left, 12)}" if left else ""
+            of_these = f", of: {listed(left, 12)}" if left else ""
             raise InvalidData(
-                f"{table.name}: cannot tell which column has the labels; expected --outcome COLUMN{there}"
+                f"{table.name}: cannot tell which column has the labels; expected --outcome COLUMN{of_these}"
             )
         outcome = found[0]
         said.append(f"labels are read from column {outcome!r}")

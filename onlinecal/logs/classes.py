@@ -21,7 +21,7 @@ from onlinecal.logs.clusters import cluster_means, labels_of
 from onlinecal.logs.evaluation import MOST, evaluated
 from onlinecal.logs.intervals import mean_interval
 from onlinecal.logs.resampling import FEW
-from onlinecal.logs.table import WIDTH, Value, aligned, span
+from onlinecal.logs.table import WIDTH, Evaluation, Value, aligned, span
 from onlinecal.measures import classes as measures
 from onlinecal.measures.base import Ends, ends
 from onlinecal.measures.classes.sums import MOST_PAIRS
@@ -80,6 +80,7 @@ class ClassEvaluation:
     cautions: tuple[str, ...]
     draws: int
     level: float
+    events: tuple[Evaluation, ...]  # of each class, and of the top label
 
     @property
     def p_value(self) -> float | None:
@@ -229,7 +230,9 @@ def evaluate_classes(
     events, joint = Events(gamma, rows, labels_of_rows), Joint(gamma)
     errors = events.errors(gamma.tallies)
     cutoff, ece = events.read(errors)
-    resamples = [events.resample(j) for j in range(gamma.classes + 1)] if draws else []
+    resamples: Any = [None] * (gamma.classes + 1)
+    if draws or rows is not None:
+        resamples = [events.resample(j) for j in range(gamma.classes + 1)]
     too_few = resamples[0].too_few if draws else ""
     times, scale, found = 0 if too_few else draws, events.scale, np.empty((0, len(cutoff)))
     measured = dict[str, Floats]()
@@ -240,8 +243,9 @@ def evaluate_classes(
         found, measured = drawn(events, joint, times, seed)
     table = []
     for name, value in joint.read(errors, ece).items():
-        one = measured.get(name)
-        chance = (None, None) if one is None else (float(one.mean()), _share(one, value))
+        chance: tuple[float | None, float | None] = None, None
+        if name in measured:
+            chance = float(measured[name].mean()), _share(measured[name], value)
         table.append(ClassRow(name, value, None, *chance))
     interval = _brier_interval(events, too_few, draws, level, seed) if draws else None
     table += _others(gamma, {row.name for row in table}, interval, seed)
@@ -250,13 +254,14 @@ def evaluate_classes(
         most = np.nan_to_num(found / scale, posinf=np.inf).max(axis=1, initial=0.0)
         own = np.nan_to_num(cutoff / scale, posinf=np.inf)
     singles = [*zip(map(str, gamma.labels), gamma.labels, strict=True), (TOP, None)]
-    each = []
+    each, evaluations = [], []
     with Progress(len(singles), unit="classes", ticks=True) as progress:
         for j, (name, label) in enumerate(singles):
             progress.describe(name)
             event = gamma.toplabel() if label is None else gamma.classwise(label)
-            resample = resamples[j] if draws else None
-            (row,) = evaluated(event, resample, ["smooth_ce"], draws, 0, level, "bootstrap", seed).rows
+            one = evaluated(event, resamples[j], ["smooth_ce"], draws, 0, level, "bootstrap", seed)
+            (row,) = one.rows
+            evaluations.append(one)
             shares = (_share(found[:, j], cutoff[j]), _share(most, own[j])) if times else (None, None)
             each.append(
                 OneClass(
@@ -265,7 +270,8 @@ def evaluate_classes(
                 )
             )  # fmt: skip
             progress.advance(1)
-    return ClassEvaluation(gamma, tuple(table), tuple(each), tuple(_cautions(events, too_few)), draws, level)
+    said = tuple(_cautions(events, too_few))
+    return ClassEvaluation(gamma, tuple(table), tuple(each), said, draws, level, tuple(evaluations))
 
 
 def _share(drawn: Floats, value: float) -> float:

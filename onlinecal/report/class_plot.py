@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from onlinecal.core.arrays import Floats
 from onlinecal.core.classes import ClassDistribution
 from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.core.joint import JointDistribution
 from onlinecal.core.samples import with_ours
 from onlinecal.growth.words import literal
+from onlinecal.logs.classes import ClassEvaluation
 from onlinecal.report.facets import Look, by_mark
 from onlinecal.report.gammas import MOST, of_gammas, table_of
 from onlinecal.report.reliability_plot import Kind, plot_reliability, reliability_table
@@ -52,30 +52,33 @@ def _gamma(where: str, p: Any, y: Any, labels: Any) -> ClassDistribution:
     return ClassDistribution.from_samples(p, y, labels=labels)
 
 
-def _events(gamma: ClassDistribution) -> tuple[dict[str, JointDistribution], Kind]:
-    """Γ of the classes that are drawn, and how."""
+def _events(p: Any, y: Any, labels: Any) -> tuple[dict[str, Any], Kind, int]:
+    """Γ, or the evaluation, of the classes that are drawn, how, and the number of all."""
+    own = p.events if isinstance(p, ClassEvaluation) and y is None and labels is None else None
+    gamma = p.gamma if own and isinstance(p, ClassEvaluation) else _gamma("classes", p, y, labels)
     most = np.argsort(-gamma.base_rates, kind="stable")[:PANELS]
-    found = {str(gamma.labels[k]): gamma.classwise(gamma.labels[k]) for k in sorted(most)}
-    few = all(each.levels <= SINGLE for each in found.values())
-    return found, "points" if few else "smooth"
+    events = {str(gamma.labels[k]): gamma.classwise(gamma.labels[k]) for k in sorted(most)}
+    few = all(each.levels <= SINGLE for each in events.values())
+    found = events if own is None else dict(zip(events, (own[k] for k in sorted(most)), strict=True))
+    return found, "points" if few else "smooth", gamma.classes
 
 
 @with_ours
 def classes_table(
-    p: ArrayLike | ClassDistribution,
+    p: ArrayLike | ClassDistribution | ClassEvaluation,
     y: ArrayLike | None = None,
     *,
     labels: Any = None,
     kind: Kind | None = None,
 ) -> pd.DataFrame:
     """The points or curves of the reliability diagrams of classes; parameters as in `plot_classes`."""
-    found, default = _events(_gamma("classes", p, y, labels))
+    found, default, _ = _events(p, y, labels)
     return reliability_table(found, kind=kind or default)
 
 
 @with_ours
 def plot_classes(
-    p: ArrayLike | ClassDistribution,
+    p: ArrayLike | ClassDistribution | ClassEvaluation,
     y: ArrayLike | None = None,
     *,
     labels: Any = None,
@@ -86,8 +89,9 @@ def plot_classes(
 
     Parameters
     ----------
-    p : (n, K) array_like or ClassDistribution
-        A row of probabilities for each sample; or Γ, without y.
+    p : (n, K) array_like, ClassDistribution or ClassEvaluation
+        A row of probabilities for each sample; or Γ, without y. Of what `evaluate_classes` returns, bands are by
+        weights and clusters.
     y : (n,) array_like
         The column of what happened, or its label.
     labels : sequence of K, optional
@@ -97,10 +101,9 @@ def plot_classes(
     **look
         See `Look`.
     """
-    gamma = _gamma("classes", p, y, labels)
-    found, default = _events(gamma)
-    if gamma.classes > PANELS:
-        drawn = f"the {PANELS} of {gamma.classes} classes that happen most"
+    found, default, many = _events(p, y, labels)
+    if many > PANELS:
+        drawn = f"the {PANELS} of {many} classes that happen most"
         look["title"] = ", ".join(filter(None, (look.get("title", ""), drawn)))
     return plot_reliability(found, kind=kind or default, **look)
 

@@ -91,7 +91,7 @@ def document_of(
     if drawn:
         from onlinecal.report.page_pictures import of_classes
 
-        parts.insert(0, document.Part("pictures", of_classes(found.gamma)))
+        parts.insert(0, document.Part("pictures", of_classes(found)))
     parts += [document.Part("notes", notes), document.Part("p", said.next)]
     title = (
         f"{log.source}: {number_of(log.rows, 'row')}, {len(log.labels)} classes in {log.columns[0]!r} to "

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from onlinecal.core.classes import ClassDistribution
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
+from onlinecal.logs.classes import ClassEvaluation
 from onlinecal.logs.table import Evaluation
 from onlinecal.study.curves import Study, runs_of
 
@@ -211,11 +211,11 @@ def reliability_of(found: Mapping[str, Evaluation], title: str) -> Figure:
     return plots.reliability(found, kind="points" if few else "smooth", together=True, title=title)
 
 
-def of_classes(gamma: ClassDistribution) -> list[Picture]:
+def of_classes(evaluation: ClassEvaluation) -> list[Picture]:
     """The pictures of forecasts of several classes."""
-    found = [_of_log("classes", "Reliability of each class", gamma)._replace(wide=True)]
-    if gamma.classes == 3:
-        found.append(_of_log("triangle", "Forecasts and what happened", gamma))
+    found = [_of_log("classes", "Reliability of each class", evaluation)._replace(wide=True)]
+    if evaluation.gamma.classes == 3:
+        found.append(_of_log("triangle", "Forecasts and what happened", evaluation.gamma))
     return found
 
 

@@ -234,6 +234,10 @@ def test_weights_and_clusters_are_those_of_each_event(log):
             for each, one in zip(done["classes"], found.classes, strict=True)
         ]
         assert [each[:2] for each in both] == [pytest.approx(each[2:]) for each in both]
+    # What cautions count are rows.
+    heavy = evaluate_classes(p, y, weights=np.full(300, 100.0), draws=0)
+    assert heavy.cautions == evaluate_classes(p, y, draws=0).cautions
+    assert len(heavy.cautions) == 2
     # Of clusters of equal rows these are no more evidence than one.
     wide = evaluate_classes(
         np.repeat(p, 4, axis=0), np.repeat(y, 4), clusters=np.repeat(np.arange(300), 4), draws=99
@@ -330,6 +334,25 @@ def test_columns_that_are_none_and_rows_that_are_left_out(tmp_path):
     done = run(tmp_path / "a.csv", "--classes", "p_cat,p_dog", "--outcome", "p_cat")
     assert "column 'p_cat' is asked for twice; expected each in one role" in done.stderr
     assert "--labels a,b with --classes None" in run(tmp_path / "a.csv", "--labels", "a,b").stderr
+
+
+def test_bands_of_pictures_are_by_weights_and_clusters():
+    """Of four copies of each row in one cluster they are as wide as without the copies."""
+    p, y = made(400)
+    p = np.minimum(p + np.linspace(0, 1e-6, 400)[:, None], 1.0)  # so many levels that they are smoothed
+    p /= p.sum(axis=1, keepdims=True)
+    four = np.repeat(p, 4, axis=0), np.repeat(y, 4)
+    once, copied, naive = (
+        oc.plots.classes_table(found).query("mark == 'smooth'")
+        for found in (
+            evaluate_classes(p, y, draws=0),
+            evaluate_classes(*four, clusters=np.repeat(np.arange(400), 4), draws=0),
+            evaluate_classes(*four, draws=0),
+        )
+    )
+    one, two, three = ((table["upper"] - table["lower"]).mean() for table in (once, copied, naive))
+    assert two == pytest.approx(one, rel=0.15)
+    assert three < 0.7 * one
 
 
 def test_pictures_of_classes():
