@@ -7,10 +7,12 @@ import numpy as np
 
 import onlinecal as oc
 
-#: classes, steps of the grid of forecasts, rows, and the error: a share moved to the first class, or a power of v
+#: classes, steps of the grid of forecasts, rows, and the error: a share moved to the first class, or a power of v; with
+#: "weights" by Pareto's law; with "clusters" of ten, where seven in ten outcomes are drawn by one number
 DESIGNS = (
     (3, 10, 100, 0.0), (3, 10, 100, 0.2), (3, 10, 500, 0.2), (3, 10, 500, 1.5), (5, 6, 500, 0.0), (5, 6, 1000, 0.1),
-    (3, 40, 300, 0.1),
+    (3, 40, 300, 0.1), (3, 5, 300, 0.0, "weights"), (3, 5, 300, 0.2, "weights"), (3, 5, 400, 0.0, "clusters"),
+    (3, 5, 400, 0.2, "clusters"),
 )  # fmt: skip
 
 
@@ -21,7 +23,7 @@ def population(k, steps, error):
     return v, np.random.default_rng(1).dirichlet(np.ones(len(v))), moved / moved.sum(axis=1, keepdims=True)
 
 
-def row(k, steps, n, error, logs):
+def row(logs, k, steps, n, error, kind=""):
     v, w, q = population(k, steps, error)
     gamma, measures = oc.ClassDistribution.from_levels(v, w, q), oc.measures.classes
     truth = [*measures.classwise(gamma, measure="smooth_ce").values.values()]
@@ -29,18 +31,27 @@ def row(k, steps, n, error, logs):
     generator, held, found = np.random.default_rng(7), np.zeros(k + 2), 0
     for _ in range(logs):
         level = generator.choice(len(v), n, p=w)
-        y = np.minimum((generator.random(n)[:, None] > q[level].cumsum(axis=1)).sum(axis=1), k - 1)
-        one = oc.evaluate_classes(v[level], y, seed=int(generator.integers(1 << 30)))
+        asked, numbers = dict[str, object](), generator.random(n)
+        if kind == "weights":
+            asked["weights"] = generator.pareto(2.5, n) + 0.1
+        if kind == "clusters":
+            asked["clusters"] = of = np.arange(n) // 10
+            common = generator.random(n) < 0.7
+            numbers = np.where(common, numbers[of], numbers)
+            level = np.where(common, level[of], level)
+        y = np.minimum((numbers[:, None] > q[level].cumsum(axis=1)).sum(axis=1), k - 1)
+        one = oc.evaluate_classes(v[level], y, seed=int(generator.integers(1 << 30)), **asked)
         ends = [each.interval for each in one.classes]
         ends += [each.interval for each in one.rows if each.name == "brier"]
         held += [low - 1e-12 <= x <= high + 1e-12 for x, (low, high) in zip(truth, ends, strict=True)]
         found += one.p_value <= 0.05
     *each, top, brier = held / logs
     what = "none" if error == 0 else f"{error:.0%} moved" if error <= 1 else f"q ∝ v^{error:g}"
+    what += f", {kind}" * (kind != "")
     classes = f"{min(each):.3f} to {max(each):.3f}"
     return f"| {k} | {n} | {what} | {classes} | {top:.3f} | {brier:.3f} | {found / logs:.3f} |"
 
 
 if __name__ == "__main__":
     for design in DESIGNS:
-        print(row(*design, int(sys.argv[1])), flush=True)
+        print(row(int(sys.argv[1]), *design), flush=True)

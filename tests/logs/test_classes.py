@@ -260,6 +260,25 @@ def test_weights_and_clusters_are_those_of_each_event(log):
     assert "There are too few clusters to test" in said
 
 
+@pytest.mark.parametrize("clusters", [None, np.arange(90) // 3, np.arange(90) % 3 // 2 + np.arange(90) // 45])
+def test_the_interval_of_brier_is_the_binary_one_of_two_classes(clusters):
+    """Also of few clusters, which have none."""
+    rng = np.random.default_rng(0)
+    p, y, w = rng.random(90), rng.random(90) < 0.3, rng.random(90)
+    asked = {"weights": w, "clusters": clusters}
+    rows = evaluate_classes(np.stack([1 - p, p], axis=1), y.astype(int), draws=99, **asked).rows
+    (want,) = oc.evaluate(p, y, measures=["brier"], bootstrap=99, **asked).rows
+    (found,) = (row for row in rows if row.name == "brier")
+    assert (found.interval is None) == (want.interval is None)
+    assert found.interval is None or found.interval == pytest.approx(want.interval, abs=1e-9)
+
+
+def test_many_sets_are_measured_without_a_p_value():
+    rows = evaluate_classes(*made(200, 12), draws=1).table()
+    assert rows.loc["setwise ece", "value"] > 0
+    assert np.isnan(rows.loc["setwise ece", "p_value"])
+
+
 def test_weights_are_part_of_what_is_drawn():
     """One row has all the weight but for 1 %, so what happens there is as likely as it is forecast: p = 1/4."""
     p, y, w = np.tile([0.25, 0.5, 0.25], (100, 1)), np.ones(100, int), np.ones(100)
