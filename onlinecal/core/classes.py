@@ -119,7 +119,7 @@ class ClassDistribution:
     def with_rows(
         cls, p: ArrayLike, y: ArrayLike, weights: ArrayLike | None, labels: Sequence[Label] | None
     ) -> "tuple[ClassDistribution, ClassRows]":
-        """The same, and the rows that it has."""
+        """Γ of samples as in `from_samples`, and the rows that it has."""
         check_same_rows({"p": p, "y": y, "weights": weights})
         columns = getattr(p, "columns", None)
         if labels is None and columns is not None and np.asarray(y).dtype.kind not in "biufc":

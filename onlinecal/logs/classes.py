@@ -220,7 +220,8 @@ def evaluate_classes(
         check_same_rows({"p": p, "clusters": clusters})
         gamma, rows = ClassDistribution.with_rows(p, y, weights, labels)
         if clusters is not None:
-            labels_of_rows = labels_of(clusters, len(rows.kept), "evaluate_classes")[rows.kept]
+            every = labels_of(clusters, len(rows.kept), "evaluate_classes")
+            labels_of_rows = np.unique(every[rows.kept], return_inverse=True)[1]
         elif weights is None:
             rows = None
     if draws and rows is None and (gamma.tallies != np.rint(gamma.tallies)).any():

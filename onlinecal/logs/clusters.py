@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.words import number_of
 from onlinecal.logs.resampling import ADDED, AT_ONCE, FEW, Draw, Resample
 from onlinecal.measures.base import Ends
 
@@ -48,7 +49,7 @@ class Clustered(Resample):
         self.too_few = too_few and f"none: {too_few}"
         if not too_few and self.samples < FEWEST - 1e-9:
             less = f" weigh as much as {self.samples:.3g} equal ones" * (self.samples < 0.999 * self.clusters)
-            self.too_few = f"none: {self.clusters} clusters{less}; expected at least {FEWEST}"
+            self.too_few = f"none: {number_of(self.clusters, 'cluster')}{less}; expected at least {FEWEST}"
 
     @property
     def error(self) -> float:

@@ -234,6 +234,11 @@ def test_weights_and_clusters_are_those_of_each_event(log):
             for each, one in zip(done["classes"], found.classes, strict=True)
         ]
         assert [each[:2] for each in both] == [pytest.approx(each[2:]) for each in both]
+    # A cluster without weight is none.
+    w[:60] = 0.0
+    both = [evaluate_classes(p[i:], y[i:], weights=w[i:], clusters=c[i:], draws=39).rows[-2] for i in (0, 60)]
+    assert both[0] == both[1]
+    assert 0 < both[0].interval[0] < both[0].interval[1] < 1
     # What cautions count are rows.
     heavy = evaluate_classes(p, y, weights=np.full(300, 100.0), draws=0)
     assert heavy.cautions == evaluate_classes(p, y, draws=0).cautions

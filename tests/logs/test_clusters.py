@@ -92,6 +92,16 @@ def test_outcomes_of_clusters_vary_as_they_are_seen_to(weighted, seed):
     assert power - (w**2 * p * (1.0 - p)).sum() == pytest.approx(sum(beyond) + np.linalg.norm(beyond))
 
 
+def test_a_cluster_may_be_worse_than_those_seen_where_an_outcome_is_rare():
+    """Three of 40 clusters have one outcome 1 each; one more cluster of losses .95² adds .02 to the upper end."""
+    y = np.zeros(400)
+    y[[5, 105, 205]] = 1.0
+    (row,) = evaluate(
+        np.full(400, 0.05), y, clusters=np.arange(400) // 10, measures=["brier"], bootstrap=400
+    ).rows
+    assert row.interval[1] > 0.04
+
+
 def test_paired_tests_take_totals_of_clusters():
     generator = np.random.default_rng(5)
     one, other, y = generator.random(200), generator.random(200), generator.integers(0, 2, 200) * 1.0
