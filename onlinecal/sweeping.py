@@ -19,7 +19,6 @@ from onlinecal.core.strategy import strategy_label, title
 from onlinecal.core.validation import choice, integer, is_number, is_whole
 from onlinecal.decisions.people import People
 from onlinecal.engine.horizon import check_horizon
-from onlinecal.measures import with_all
 from onlinecal.naming import (
     as_strategy,
     class_of,
@@ -32,7 +31,7 @@ from onlinecal.naming import (
 )
 from onlinecal.schedules import Arrivals, Delays, Schedule, as_arrivals, as_delays
 from onlinecal.study.panel import Panel, listed
-from onlinecal.study.planning import Entry, Plan, plan
+from onlinecal.study.planning import Entry, Plan, of_classes, plan
 
 #: characters of a label, and of a value in one, at most where that is possible; longer values are numbered
 WIDTH, VALUE = 60, 30
@@ -283,15 +282,17 @@ def planned(
     rounds = max((int(t) for t in horizons if is_whole(t)), default=None)
     with lists_are_values():
         people = decision_makers_of(listed(decision_makers), folder)
+        whom = lineup("nature", natures, folder)
         return plan(
             lineup("forecaster", forecasters, folder),
-            lineup("nature", natures, folder),
+            whom,
             horizons=horizons,
             seed=seed,
             panel=Panel.of(
-                with_all(measures_of(listed(measures), folder), rounds),
+                measures_of(listed(measures), folder),
                 tasks_of(listed(tasks), folder),
                 rounds=rounds,
+                classes=of_classes(whom),
             ),
             schedules=schedules_of(arrivals, delays, folder),
             people=People.of(people, seed if is_whole(seed) else 0),

@@ -311,9 +311,10 @@ def measure_again(
     from onlinecal.study.store import Store
 
     with Store.open(results) as store:
-        longest = max((cell.horizon for cell in store.plan()), default=None)
+        plan = store.plan()
+    longest, there = max((c.horizon for c in plan), default=None), [h.column for c in plan for h in c.columns]
     with aside():
-        count, reasons = measure_file_again(results, panel_of(measure or [], task or [], longest))
+        count, reasons = measure_file_again(results, panel_of(measure or [], task or [], longest, there))
     for (name, why), cells in reasons.items():
         print(
             f"note: {name!r} is not computed, since {why}: {number_of(len(cells), 'cell')}, such as {cells[0]}; "

@@ -13,7 +13,10 @@ from onlinecal.core.content import content, digest
 from onlinecal.core.errors import UnknownName, meant
 from onlinecal.core.validation import is_number, is_whole
 
-Kind = Literal["measure", "function", "certificate", "decision_task", "quadratic_task", "other_task"]
+Kind = Literal[
+    "measure", "function", "certificate", "decision_task", "quadratic_task", "other_task",
+    "class_measure", "class_function", "class_task",
+]  # fmt: skip
 End = Literal["", "lower", "upper"]
 
 #: what is tracked of a task
@@ -32,6 +35,7 @@ class Column:
 
     `options` are those that were set, `response` is "" for the best one, and `end` is an end of a bracket. A
     ``"decision_task"`` has finitely many actions with payoffs in [0, 1]; an ``"other_task"`` is a class of a user.
+    Those of games of K classes are ``"class_measure"``, ``"class_function"`` and ``"class_task"``.
 
     >>> Column("measure", "binned_ece", (("bins", 15),)).name
     'binned_ece(bins=15)'
@@ -73,6 +77,11 @@ class Column:
         """Whether it is from the account of a task."""
         return self.kind.endswith("_task")
 
+    @property
+    def of_classes(self) -> bool:
+        """Whether it is of Γ of K classes."""
+        return self.kind.startswith("class_")
+
     @cached_property
     def name(self) -> str:
         """The name in tables, plots and files."""
@@ -91,9 +100,10 @@ class Column:
         """Its name in `onlinecal.core.guarantee`, of a bracket that of what lies in it; "" if they have none."""
         if self.stream:
             return ""
-        if self.kind in ("measure", "certificate"):
+        if self.kind in ("measure", "class_measure", "certificate"):
             return Column(self.kind, self.measure, self.options).name
-        if self.response or self.measure == "payoff" or self.kind not in ("decision_task", "quadratic_task"):
+        known = "decision_task", "quadratic_task", "class_task"
+        if self.response or self.measure == "payoff" or self.kind not in known:
             return ""
         own = f"{self.measure}[quadratic]"
         return own if self.kind == "quadratic_task" and own in (QUADRATIC, SQUARED_LOSS) else self.measure

@@ -204,6 +204,10 @@ RELATIONS = (
     Relation("smooth_ce", "smooth_ece", "after Błasiok and Nakkiran 2024, Lemma 8", 1.8),
     Relation("smooth_ece", "ece", "the kernel averages"),
     Relation("kernel_ce", "ece", "K ≤ 1"),
+    # Of K classes.
+    Relation("classwise", "ece", "the error of a class is at most the total variation"),
+    Relation("toplabel", "ece", "the error of a class is at most the total variation"),
+    Relation("setwise", "ece", "the error of a set is at most the total variation"),
     Relation("kernel_ce", "kernel_ce_certificate", "Vovk, Takemura and Shafer 2005"),
     # Decisions.
     Relation("cdl", "ece", _HW, 2.0),

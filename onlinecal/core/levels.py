@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from onlinecal.core.arrays import Floats, Ints, locked
+from onlinecal.core.classes import ClassDistribution
 from onlinecal.core.joint import PARTS, JointDistribution, levels_of_rows
 
 
@@ -22,8 +24,10 @@ class LevelSets:
         self.starts, self.means = locked(starts), locked(positives / counts)
 
     @classmethod
-    def of(cls, gammas: Sequence[JointDistribution]) -> "LevelSets":
-        """Those of these Γ; of a single one nothing is copied."""
+    def of(cls, gammas: Sequence[Any]) -> "LevelSets":
+        """Those of these Γ, all of two outcomes or all of K classes; of a single one nothing is copied."""
+        if isinstance(gammas[0], ClassDistribution):
+            return ClassLevelSets(gammas)
         sets = object.__new__(cls)
         for part in PARTS:
             parts = [getattr(gamma, part) for gamma in gammas]
@@ -45,10 +49,15 @@ class LevelSets:
         bits, *others = levels_of_rows(np.ascontiguousarray(keys))
         return cls(bits.view(np.float64), *others)
 
+    @property
+    def tallies(self) -> list[Floats]:
+        """What is counted at each level: rounds, and outcomes 1."""
+        return [self.counts, self.positives]
+
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def __iter__(self) -> Iterator[JointDistribution]:
+    def __iter__(self) -> Iterator[Any]:
         parts = [getattr(self, part) for part in PARTS]
         for first, last in pairwise(self.starts.tolist()):
             yield JointDistribution._frozen(*(part[first:last] for part in parts))
@@ -76,3 +85,25 @@ class LevelSets:
         # `reduceat` adds to the first value the sum of the others; `sum` adds to 0 that of all.
         first = self.starts[:-1]
         return np.asarray(np.add.reduceat(np.insert(values, first, 0.0), first + np.arange(len(self))))
+
+
+class ClassLevelSets(LevelSets):
+    """Those of Γ of K classes: `predictions` are (k, K), `tallies` the rounds of each class."""
+
+    def __init__(self, gammas: Sequence[ClassDistribution]) -> None:
+        self.gammas = gammas
+        self.predictions = np.concatenate([gamma.predictions for gamma in gammas])
+        self.starts = np.cumsum([0, *(gamma.levels for gamma in gammas)])
+
+    @property
+    def tallies(self) -> list[Floats]:
+        """How often each class happened at each level."""
+        return [*np.concatenate([gamma.tallies for gamma in self.gammas]).T]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.gammas)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """The total weight of each Γ."""
+        return np.array([gamma.weight for gamma in self.gammas])

@@ -208,6 +208,10 @@ class CountedClasses(Counted):
         said = counts.any(axis=1)
         return ClassDistribution.from_counts(self.player.table_of(run)[said], counts[said].astype(np.float64))
 
+    def levels(self, chosen: Chosen | None = None) -> Iterator[tuple[int, LevelSets]]:
+        """The place of each run that has a round, and the level sets of its `gamma`."""
+        return _alone(self, range(self.runs), chosen)
+
 
 class EachClasses:
     """Every forecast of K classes, its outcome and its part, of forecasters without a table; and their laws."""
@@ -249,6 +253,10 @@ class EachClasses:
         """Γ of a run in which each round counts at every point of its law; None without a round."""
         laws = self.laws[run]
         return ClassDistribution.from_counts([*laws], [*laws.values()]) if laws else None
+
+    def levels(self, chosen: Chosen | None = None) -> Iterator[tuple[int, LevelSets]]:
+        """The place of each run that has a round, and the level sets of its `gamma`."""
+        return _alone(self, range(len(self.said)), chosen)
 
 
 class Each:
@@ -351,7 +359,9 @@ class Each:
         return keys, owner
 
 
-def _alone(history: Counted | Each, runs: range, chosen: Chosen | None) -> Iterator[tuple[int, LevelSets]]:
+def _alone(
+    history: Counted | Each | EachClasses, runs: range, chosen: Chosen | None
+) -> Iterator[tuple[int, LevelSets]]:
     """The level sets of each run that has a round."""
     for run in runs:
         if (gamma := history.gamma(run, chosen)) is not None:

@@ -124,7 +124,8 @@ def _best_known(what: Column) -> tuple[KnownRate, ...]:
         return ()
     found: dict[bool, list[tuple[KnownRate, int]]] = {False: [], True: []}
     for rate in KNOWN_RATES:
-        if not applies(what, rate.upper):
+        # A nature of K classes may play two of them. What is attained for two need not be for more.
+        if not applies(what, rate.upper) or (what.of_classes and rate.upper):
             continue
         way = chain(what.quantity, rate.measure) if rate.upper else chain(rate.measure, what.quantity)
         if way is not None:

@@ -84,18 +84,23 @@ EVERYTHING = tuple({"name": name, **record.example} for name, record in MEASURES
 ALL = "all"
 
 
-def with_all(specs: Iterable[Any], rounds: int | None = None) -> list[Any]:
-    """The same measures, with all others that games of this length can have in place of ``"all"``."""
+def with_all(
+    specs: Iterable[Any], rounds: int | None = None, others: Iterable[str] | None = None
+) -> list[Any]:
+    """The same measures, with all `others` in place of ``"all"``.
+
+    By default they are those that games of this length can have.
+    """
     given = list(specs)
     if not any(isinstance(spec, str) and spec == ALL for spec in given):
         return given
     named = [spec.get("name") if isinstance(spec, Mapping) else spec for spec in given]
     short = [r.name for r in OF_SHORT_GAMES.values() if rounds is not None and rounds <= (r.most_rounds or 0)]
-    others = [
-        spec for spec in (*EVERYTHING, *({"name": name} for name in short)) if spec["name"] not in named
-    ]
-    place = named.index(ALL)
-    return [*given[:place], *others, *(spec for spec in given[place:] if spec != ALL)]
+    everything = (*EVERYTHING, *({"name": name} for name in short))
+    if others is not None:
+        everything = tuple({"name": name} for name in others)
+    place, rest = named.index(ALL), [spec for spec in everything if spec["name"] not in named]
+    return [*given[:place], *rest, *(spec for spec in given[place:] if spec != ALL)]
 
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from onlinecal.report.totals import AGAINST_RATES, by_nature, legend_of, main_co
 from onlinecal.study.compare import Contest, ranking, remarks, simultaneous
 from onlinecal.study.curves import Study, runs_of
 from onlinecal.study.entries import Planned
-from onlinecal.study.panel import KNOWN
+from onlinecal.study.panel import known_measures
 
 QUESTION = (
     "Each forecaster predicts the probability of a yes/no event, round by round, against natures, which decide the "
@@ -121,8 +121,9 @@ def _measures(study: Study, shown: Sequence[str]) -> list[tuple[str, str]]:
     """The meaning of each measure of the catalogue, and of the swap regret of tasks."""
     found: dict[str, str] = {}
     for column in (study.columns[name] for name in shown):
-        if column.kind == "measure" and column.measure in KNOWN:
-            record = KNOWN[column.measure]
+        known = known_measures(column.of_classes)
+        if column.kind in ("measure", "class_measure") and column.measure in known:
+            record = known[column.measure]
             first = (record.function.__doc__ or "").strip().splitlines()[0]
             found.setdefault(column.measure, f"{first} Source: {record.source}.")
         elif column.of_task:

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlinecal.core.columns import ACCOUNT, GROUP_REGRET, Column, Held, labels_of
-from onlinecal.core.errors import StoreError
+from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.levels import LevelSets
 from onlinecal.core.progress import Progress
-from onlinecal.measures import with_all
 from onlinecal.naming import measure_of, said_table, task_of
 from onlinecal.study.entries import Planned
 from onlinecal.study.gammas import Gammas, Group, whole_runs
@@ -162,10 +161,21 @@ def _with_those_there(cell: Planned, held: Mapping[Held, int], panel: Panel) -> 
     return cell._replace(columns=tuple(dict.fromkeys((*left, *ready.values()))))
 
 
-def panel_of(measures: Iterable[Any], tasks: Iterable[Any], rounds: int | None) -> Panel:
-    """A panel of measures and tasks as `play` takes them, or as words of the command line: tables in braces."""
+def panel_of(
+    measures: Iterable[Any], tasks: Iterable[Any], rounds: int | None, there: Iterable[Column]
+) -> Panel:
+    """A panel of measures and tasks as `play` takes them, or as words of the command line: tables in braces.
+
+    The columns that are `there` are of classes, or of outcomes 0 and 1.
+    """
+    kinds = {column.of_classes for column in there if column.kind != "certificate"}
+    if len(kinds) > 1:
+        raise InvalidParameter(
+            "games of classes beside games of outcomes 0 and 1, which have other measures; expected one kind"
+        )
     return Panel.of(
-        with_all((measure_of(said_table("--measure", spec)) for spec in listed(measures)), rounds),
+        [measure_of(said_table("--measure", spec)) for spec in listed(measures)],
         [task_of(said_table("--task", spec)) for spec in listed(tasks)],
         rounds=rounds,
+        classes=True in kinds,
     )

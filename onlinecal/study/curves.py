@@ -14,7 +14,6 @@ import numpy as np
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.columns import ALL, Column, asked_for, named
 from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName, meant
-from onlinecal.core.joint import JointDistribution
 from onlinecal.core.words import number_of
 from onlinecal.growth import Growth, check_level, fit_growth, trend
 from onlinecal.growth.rates import best_known
@@ -216,7 +215,7 @@ class Study:
         run: int = 0,
         group: str = "",
         stream: str = "",
-    ) -> JointDistribution | None:
+    ) -> Any:
         """Γ of a run, as it was measured; None where it is not kept (see `Played.gamma`).
 
         Labels or registered names of players, and the horizon, may be left out where there is only one. `round` is one
@@ -351,7 +350,8 @@ class Study:
         """
         from onlinecal.study.again import measured_later, panel_of  # they need the engine
 
-        panel = panel_of(measures, tasks, max((cell.horizon for cell in self.cells), default=None))
+        longest = max((cell.horizon for cell in self.cells), default=None)
+        panel = panel_of(measures, tasks, longest, self.columns.values())
         found = [measured_later(cell, panel) for cell in self.cells]
         for (name, why), count in Counter(reason for _, reasons in found for reason in reasons).items():
             if count == len(found):
@@ -408,7 +408,9 @@ def columns_of(study: Study, measures: str | Iterable[str] | None, most: int | N
         plain = [
             c
             for c in study.columns.values()
-            if c.kind in ("measure", "function") and not c.end and not c.stream
+            if c.kind in ("measure", "function", "class_measure", "class_function")
+            and not c.end
+            and not c.stream
         ]
         return (plain or [*study.columns.values()])[:most]
     names = [measures] if isinstance(measures, str) else [*measures]

@@ -10,9 +10,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from onlinecal.core.arrays import Floats, Ints
+from onlinecal.core.classes import ClassDistribution
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.levels import LevelSets
+from onlinecal.core.simplex import level_of_rows
 from onlinecal.core.validation import is_whole
 
 Keep = int | Literal["all", "none"]
@@ -99,16 +101,12 @@ class Packer:
         if self._keep == "none":
             return
         sizes, last = np.diff(sets.starts), first + len(sets)
-        levels = (
-            sets.predictions,
-            _small(sets.counts.astype(np.int64)),
-            _small(sets.positives.astype(np.int64)),
-        )
+        levels = sets.predictions, *(_small(counts.astype(np.int64)) for counts in sets.tallies)
         large = sizes > (self._keep if self.free and isinstance(self._keep, int) else np.inf)
         if large.any():
             self._whole[first:last] &= ~large
             kept = np.repeat(~large, sizes)
-            levels = levels[0][kept], levels[1][kept], levels[2][kept]
+            levels = tuple(part[kept] for part in levels)
         self._sizes[-1][stream, first:last] = np.where(large, -1, sizes)
         self._new.append((stream, first, levels))
 
@@ -123,11 +121,11 @@ class Packer:
         if len(self._sizes) == 1:
             return
         nothing = [np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)]
-        predictions, counts, positives = (
+        predictions, *tallies = (
             np.concatenate(parts) for parts in zip(*(self._levels or [nothing]), strict=True)
         )
-        points, places = np.unique(predictions, return_inverse=True)
-        levels = np.array([np.diff(places, prepend=0), counts, positives], np.int64)
+        points, places = _different(predictions)
+        levels = np.array([np.diff(places, prepend=0), *tallies], np.int64)
         file = io.BytesIO()
         # Few arrays, each of which takes a while.
         np.savez_compressed(
@@ -144,6 +142,16 @@ class Packer:
         return (Group(first, self._whole.astype(np.uint8).tobytes(), tuple(self._files)),)
 
 
+def _different(predictions: Floats) -> tuple[Floats, Ints]:
+    """The different ones, numbers or rows, and the place of each among them."""
+    if predictions.ndim == 1:
+        return np.unique(predictions, return_inverse=True)
+    places = level_of_rows(predictions)
+    points = np.empty((places.max() + 1, predictions.shape[1]))
+    points[places] = predictions
+    return points, places
+
+
 def _small(values: Ints) -> Ints:
     """The same whole numbers in as few bytes as the least and the largest need."""
     if not values.size:
@@ -157,17 +165,17 @@ class _Levels(NamedTuple):
     sizes: Ints
     starts: Ints
     predictions: Floats
-    counts: Floats
-    positives: Floats
+    #: rounds and outcomes 1, or the rounds of each of K classes
+    tallies: list[Floats]
 
 
 @lru_cache(8)
 def _read(file: bytes) -> _Levels:
     with np.load(io.BytesIO(file)) as held:
-        sizes, (steps, counts, positives) = held["sizes"].astype(np.int64), held["levels"]
+        sizes, (steps, *tallies) = held["sizes"].astype(np.int64), held["levels"]
         starts = np.concatenate([[0], np.cumsum(np.maximum(sizes, 0))])
         predictions = held["points"][np.cumsum(steps, dtype=np.int64)]
-        return _Levels(sizes, starts, predictions, counts.astype(float), positives.astype(float))
+        return _Levels(sizes, starts, predictions, [counts.astype(float) for counts in tallies])
 
 
 class Gammas:
@@ -183,8 +191,8 @@ class Gammas:
             self._groups = self._groups()
         return self._groups
 
-    def of(self, checkpoint: int, run: int, stream: int | None = None) -> JointDistribution | None:
-        """Γ of a run, over the rounds of a stream or (None) of all; None where none is."""
+    def of(self, checkpoint: int, run: int, stream: int | None = None) -> Any:
+        """Γ of a run, of K classes too, over the rounds of a stream or (None) of all; None where none is."""
         there = [group for group in self.groups if run in group.runs]
         if not there:
             return None
@@ -197,8 +205,9 @@ class Gammas:
                     return None
                 place = int(np.ravel_multi_index(where, held.sizes.shape))
                 own = slice(held.starts[place], held.starts[place + 1])
-                return JointDistribution.from_counts(
-                    held.predictions[own], held.counts[own], held.positives[own]
-                )
+                points, tallies = held.predictions[own], [counts[own] for counts in held.tallies]
+                if points.ndim == 2:
+                    return ClassDistribution.from_counts(points, np.transpose(tallies))
+                return JointDistribution.from_counts(points, *tallies)
             checkpoint -= len(held.sizes)
         return None

@@ -15,24 +15,45 @@ import numpy as np
 
 from onlinecal.core import errors
 from onlinecal.core.arrays import Floats
+from onlinecal.core.classes import ClassDistribution
 from onlinecal.core.columns import ACCOUNT, ALL, GROUP_REGRET, ROUNDS, Column, Held, Kind
 from onlinecal.core.content import content
-from onlinecal.core.errors import InvalidData, InvalidParameter, MissingParameter, OnlinecalError, failure
+from onlinecal.core.errors import (
+    InvalidData,
+    InvalidParameter,
+    MissingParameter,
+    OnlinecalError,
+    UnknownParameter,
+    failure,
+)
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.levels import LevelSets
 from onlinecal.core.strategy import named_table
 from onlinecal.core.transcript import Transcript, needs_of
 from onlinecal.core.validation import as_float
+from onlinecal.decisions.class_tasks import ClassTask
 from onlinecal.decisions.regret import quadratic_accounts, table_accounts
 from onlinecal.decisions.responses import DecisionMaker, as_decision_maker, response_name
-from onlinecal.decisions.tasks import DecisionTask, QuadraticTask, Task
-from onlinecal.measures import MEASURES, OF_SHORT_GAMES
+from onlinecal.decisions.tasks import DecisionTask, QuadraticTask, Task, is_task
+from onlinecal.measures import MEASURES, OF_SHORT_GAMES, with_all
 from onlinecal.measures.base import Bracket, Measure
 from onlinecal.measures.groups import OF_GROUPS, Family, is_of_groups
 
 T = TypeVar("T")
 #: the measures by name
 KNOWN = ChainMap(MEASURES, OF_SHORT_GAMES, OF_GROUPS)
+
+
+def known_measures(classes: bool) -> Mapping[str, Measure]:
+    """The measures by name of games of K classes, or of outcomes 0 and 1."""
+    if not classes:
+        return KNOWN
+    # With linear programs: few need them.
+    from onlinecal.measures.classes.catalogue import MEASURES as OF_CLASSES
+
+    return OF_CLASSES
+
+
 #: the most levels, of all Γ, of which arrays are kept for their measures
 FEW = 2**20
 
@@ -59,6 +80,11 @@ class Asked(NamedTuple):
         return is_of_groups(self.record.function)
 
     @property
+    def of_user(self) -> bool:
+        """Whether it is a function of a user."""
+        return self.columns[0].kind in ("function", "class_function")
+
+    @property
     def name(self) -> str:
         """The name in tables, of either end."""
         return self.columns[0].whole
@@ -67,7 +93,7 @@ class Asked(NamedTuple):
     def content(self) -> dict[str, Any]:
         """All that its numbers depend on (see `onlinecal.core.content`)."""
         what = {"measure": self.record.name, "version": self.record.version}
-        if self.columns[0].kind == "function":
+        if self.of_user:
             what = content(self.record.function)
         options = {key: content(value) for key, value in self.options.items()}
         return {"what": what, "options": options, "bracket": len(self.columns) == 2}
@@ -109,7 +135,7 @@ class AskedTask(NamedTuple):
 
     def read(self, gamma: JointDistribution) -> Sequence[float]:
         """The account of one Γ."""
-        return self.task.account(gamma)
+        return self.task.account(gamma)[: len(ACCOUNT)]
 
     def many(self, sets: LevelSets) -> Floats | None:
         """Those of several, (B, columns); None for a task that has no form for them."""
@@ -127,11 +153,20 @@ class Panel:
 
     @classmethod
     def of(
-        cls, measures: Iterable[Any] = (), tasks: Iterable[Any] = (), *, rounds: int | None = None
+        cls,
+        measures: Iterable[Any] = (),
+        tasks: Iterable[Any] = (),
+        *,
+        rounds: int | None = None,
+        classes: bool = False,
     ) -> "Panel":
-        """Of names, named tables, functions and tasks; a measure exact up to `rounds` levels has one column."""
-        own = each_measure(partial(_asked, rounds=rounds), listed(measures))
-        panel = cls((*own, *map(_asked_task, listed(tasks))))
+        """Of names, named tables, functions and tasks, of Γ of two outcomes or of `classes`.
+
+        A measure exact up to `rounds` levels has one column. ``"all"`` stands for all other measures.
+        """
+        specs = with_all(listed(measures), rounds, known_measures(True) if classes else None)
+        own = each_measure(partial(_asked, rounds=rounds, classes=classes), specs)
+        panel = cls((*own, *map(_asked_class_task if classes else _asked_task, listed(tasks))))
         names = panel.names
         if not names:
             raise InvalidParameter("no measures and no tasks; expected at least one of either")
@@ -141,11 +176,16 @@ class Panel:
         for asked in own:
             # An option that is out of range is refused before the game.
             if asked.of_groups:
-                if asked.options or asked.columns[0].kind == "function":
+                if asked.options or asked.of_user:
                     measured(asked.name, asked.function, _AnyGroup({ALL: _sample()}))
-            elif asked.needs is None and (asked.options or asked.columns[0].kind == "function"):
-                measured(asked.name, asked.function, _sample())
+            elif asked.needs is None and (asked.options or asked.of_user):
+                measured(asked.name, asked.function, _sample(3 if classes else 0))
         return panel
+
+    def check_classes(self, classes: int) -> None:
+        """Refuses what cannot be read of Γ of so many classes, such as all sets of 20, and tasks of others."""
+        for asked in self.asked:
+            asked.read(_sample(classes))
 
     @property
     def measures(self) -> list[Asked]:
@@ -344,9 +384,12 @@ class _AnyGroup(Family):
 
 
 @cache
-def _sample() -> JointDistribution:
+def _sample(classes: int = 0) -> Any:
     """A calibrated and a miscalibrated level; made when first needed, since numba's code takes long to load."""
-    return JointDistribution.from_counts([0.25, 0.5], [4, 2], [1, 2])
+    if not classes:
+        return JointDistribution.from_counts([0.25, 0.5], [4, 2], [1, 2])
+    even, certain = np.full(classes, 1.0 / classes), np.eye(classes)[0]
+    return ClassDistribution.from_levels([even, 0.5 * (even + certain)], [4, 2], [even, certain])
 
 
 def measured(name: str, measure: Callable[[Any], Any], gamma: Any) -> float | Bracket:
@@ -402,8 +445,24 @@ def named_measure(
     return Column("measure", name, set_), record.bind(**options), record, options
 
 
-def _asked(spec: Any, rounds: int | None) -> Asked:
-    column, function, record, options = named_measure(spec)
+def _asked(spec: Any, rounds: int | None, classes: bool) -> Asked:
+    known = known_measures(classes)
+    try:
+        column, function, record, options = named_measure(spec, known)
+    except errors.UnknownName as error:
+        name = spec.get("name") if isinstance(spec, Mapping) else spec
+        if name not in known_measures(not classes):
+            raise
+        if not classes:
+            raise InvalidParameter(
+                f"measure {name!r} is of K classes; expected one of outcomes 0 and 1"
+            ) from error
+        raise InvalidParameter(
+            f"measure {name!r} is of outcomes 0 and 1; expected one of K classes: {', '.join(known)}. "
+            f'{{ name = "classwise", measure = "{name}" }} reads it of each class'
+        ) from error
+    if classes:
+        column = replace(column, kind="class_function" if column.kind == "function" else "class_measure")
     if record.most_rounds is not None and rounds is not None and rounds > record.most_rounds:
         raise InvalidParameter(
             f"measure {column.name!r} in games of T = {rounds:,}; expected T ≤ {record.most_rounds}, as one Γ takes "
@@ -417,6 +476,8 @@ def _asked(spec: Any, rounds: int | None) -> Asked:
 
 
 def _asked_task(spec: Any) -> AskedTask:
+    if isinstance(spec, ClassTask):
+        raise InvalidParameter(f"task {spec.name!r} is of classes; expected a task of outcomes 0 and 1")
     task = as_decision_maker(spec)
     inner, response = (
         (task.task, response_name(task.response)) if isinstance(task, DecisionMaker) else (task, "")
@@ -428,6 +489,22 @@ def _asked_task(spec: Any) -> AskedTask:
     return AskedTask(
         tuple(Column(kind, entry, task=inner.name, response=response) for entry in ACCOUNT), task
     )
+
+
+def _asked_class_task(spec: Any) -> AskedTask:
+    """A task of K classes; a table has a name, payoffs, and maybe actions."""
+    task = spec
+    if isinstance(spec, Mapping) and "payoffs" in spec:
+        if more := [key for key in spec if key not in ("name", "payoffs", "actions")]:
+            raise UnknownParameter.of(f"task {spec.get('name')!r}", more[0], ["payoffs", "actions"], "option")
+        task = ClassTask(**spec)
+    elif not is_task(spec) or isinstance(spec, DecisionTask | QuadraticTask | DecisionMaker):
+        name = spec.get("name") if isinstance(spec, Mapping) else getattr(spec, "name", spec)
+        raise InvalidParameter(
+            f"task {name!r} is of outcomes 0 and 1; expected one of classes: an `oc.measures.classes.ClassTask`, or a "
+            "table with a name and payoffs, a row of K numbers for each action"
+        )
+    return AskedTask(tuple(Column("class_task", entry, task=task.name) for entry in ACCOUNT), task)
 
 
 def _with(name: str, function: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:

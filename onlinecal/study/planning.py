@@ -10,7 +10,7 @@ from onlinecal.core.columns import Column, Held
 from onlinecal.core.content import content, digest
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Guarantee, following
-from onlinecal.core.strategy import strategy_label
+from onlinecal.core.strategy import classes_of, strategy_label
 from onlinecal.core.validation import integer
 from onlinecal.core.words import number_of
 from onlinecal.decisions.people import People
@@ -276,6 +276,14 @@ def plan(
     for entry in whom:
         check_kept(panel.keeps or (), entry.strategy)
         _check_parts(panel, entry)
+    if of_classes(whom):
+        if people.groups:
+            raise InvalidParameter(
+                f"decision makers in games of classes ({whom[0].label!r}); expected a nature of outcomes 0 and 1, or "
+                "tasks"
+            )
+        for size in {classes_of(entry.strategy) for entry in whom}:
+            panel.check_classes(size)
     if late := next((s for s in schedules if not s.immediate), None):
         for entry in whom:
             if isinstance(entry.strategy, World):
@@ -306,6 +314,17 @@ def plan(
         for schedule in schedules
     )
     return Plan(cells, incompatible)
+
+
+def of_classes(natures: Sequence[Entry]) -> bool:
+    """Whether natures are of K classes, all or none of them; both kinds in one study are refused."""
+    kinds = {classes_of(entry.strategy) > 0: entry.label for entry in natures}
+    if len(kinds) > 1:
+        raise InvalidParameter(
+            f"nature {kinds[True]!r} is of classes and {kinds[False]!r} of outcomes 0 and 1, which have "
+            "other measures; expected a study for each kind"
+        )
+    return True in kinds
 
 
 _Pairs = list[tuple[Entry, Entry, Sequence[int]]]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from onlinecal.core.columns import Column, Held, labels_of
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.guarantee import Sight
-from onlinecal.core.joint import Floats, JointDistribution
+from onlinecal.core.joint import Floats
 from onlinecal.core.validation import is_whole
 from onlinecal.core.words import number_of
 from onlinecal.study.gammas import Gammas, Group, joined
@@ -239,7 +239,7 @@ class Played(_ByNumber):
         """The labels of nature's groups."""
         return labels_of(self.columns)[1]
 
-    def gamma(self, checkpoint: int, run: int, stream: int | None = None) -> JointDistribution | None:
+    def gamma(self, checkpoint: int, run: int, stream: int | None = None) -> Any:
         """Γ of a run at a checkpoint, as it was measured, to the last bit.
 
         Parameters
@@ -254,7 +254,8 @@ class Played(_ByNumber):
         Returns
         -------
         JointDistribution or None
-            None where no outcome is known, and where it has more than `keep` levels.
+            A `ClassDistribution` in games of classes. None where no outcome is known, and where it has more than `keep`
+            levels.
         """
         n, streams = len(self.rounds), len(self.streams)
         for name, value, least, most in (

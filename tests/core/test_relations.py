@@ -26,6 +26,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.tasks import quadratic
 from onlinecal.growth.rates import KNOWN_RATES
 from onlinecal.measures import MEASURES, Bracket, true_distance
+from onlinecal.measures.classes.catalogue import MEASURES as CLASSES
 from tests.decisions.test_tasks import decision_tasks
 from tests.engine.games import played
 from tests.strategies import gammas
@@ -51,11 +52,12 @@ def tolerance(relation):
     return 2e-4 if "smooth_ece" in (relation.smaller, relation.larger) else 1e-9
 
 
-ON_GAMMA = [r for r in RELATIONS if not {r.smaller, r.larger} & {"distance", *CERTIFICATES}]
+OF_CLASSES = ("classwise", "toplabel", "setwise")
+ON_GAMMA = [r for r in RELATIONS if not {r.smaller, r.larger} & {"distance", *CERTIFICATES, *OF_CLASSES}]
 
 
 def test_every_name_is_a_column_or_said_to_be_none():
-    columns = {*MEASURES, *CERTIFICATES, *REGRETS, QUADRATIC, SQUARED_LOSS, "distance"}
+    columns = {*MEASURES, *OF_CLASSES, *CERTIFICATES, *REGRETS, QUADRATIC, SQUARED_LOSS, "distance"}
     for relation in RELATIONS:
         assert {relation.smaller, relation.larger} <= columns
         assert relation.factor >= 1.0
@@ -65,7 +67,7 @@ def test_every_name_is_a_column_or_said_to_be_none():
     # The others are tested on games and sequences.
     assert {(r.smaller, r.larger) for r in RELATIONS if r not in ON_GAMMA} == {
         ("distance_lower", "distance"), ("distance", "distance_upper"), ("distance", "distance_certificate"),
-        ("kernel_ce", "kernel_ce_certificate"),
+        ("kernel_ce", "kernel_ce_certificate"), *((name, "ece") for name in OF_CLASSES),
     }  # fmt: skip
     assert {rate.measure for rate in KNOWN_RATES} <= {name for pair in pairs for name in pair}
     assert set(ATTAIN) == {(r.smaller, r.larger) for r in RELATIONS if r.factor > 1.0}
@@ -79,6 +81,18 @@ def test_every_relation_holds(gamma, task):
     for relation in ON_GAMMA:
         smaller, larger = values[relation.smaller][0], values[relation.larger][1]
         assert smaller <= relation.factor * larger + tolerance(relation), str(relation)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_what_follows_from_ece_holds_of_classes(classes, seed):
+    names = [name for name in CLASSES if name not in ("brier", "log_loss")]
+    rng = np.random.default_rng(seed)
+    for _ in range(10):
+        v, q = rng.dirichlet([0.5] * classes, (2, 6))
+        gamma = oc.ClassDistribution.from_levels(v, rng.random(6), q)
+        largest = CLASSES["ece"].function(gamma)
+        for name in names:
+            assert CLASSES[name].function(gamma) <= factor(chain(name, "ece")) * largest + 1e-9, name
 
 
 @given(st.data())

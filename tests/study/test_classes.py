@@ -1,0 +1,158 @@
+"""Studies of games of K classes: columns, results files, resume, what is measured later, and what is refused."""
+
+import numpy as np
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import OnlinecalError
+from onlinecal.engine.game import Game
+from onlinecal.forecasters import ClassMean
+from onlinecal.growth.rates import best_known
+from onlinecal.measures.classes.catalogue import MEASURES
+from onlinecal.natures import Categorical, ContrarianClasses
+from onlinecal.study.panel import Panel
+from tests import results
+
+NATURES = Categorical((0.6, 0.2, 0.2)), ContrarianClasses(4)
+TASK = oc.measures.classes.ClassTask("visit", [[1, 0, 0, 0.3], [0.6, 0.6, 0.2, 0]])
+MEAN = {"name": "classwise", "measure": "brier", "mean": True}
+SURE = {"name": "toplabel", "conditional": True}
+
+
+class Rounded:
+    """The shares of the classes so far, in quarters and on no table; it hedges between the last class and these."""
+
+    classes = 4
+
+    def __init__(self):
+        self.counts = [1, 0, 0, 0]
+
+    def forecast(self):
+        quarters = [4 * n // sum(self.counts) for n in self.counts]
+        quarters[0] += 4 - sum(quarters)
+        return {tuple(q / 4 for q in quarters): 0.75, (0.0, 0.0, 0.0, 1.0): 0.25}
+
+    def update(self, forecast, outcome):
+        self.counts[outcome] += 1
+
+
+def played(forecaster=ClassMean(), nature=NATURES[1], **more):
+    options = {"measures": ["ece", MEAN], "runs": 3, "horizon": 90, "seed": 5, "progress": False}
+    return oc.play(forecaster, nature, **options | more)
+
+
+@pytest.mark.parametrize("forecaster", [ClassMean(m=7), Rounded], ids=["table", "plain"])
+def test_columns_are_the_measures_of_gamma(forecaster):
+    (cell,) = played(forecaster, measures=["all", "toplabel", SURE], tasks=TASK).cells
+    game, of = Game(forecaster, NATURES[1], horizon=90, runs=range(3), seed=5), oc.measures.classes
+    for place, time in enumerate(cell.rounds.tolist()):
+        game.advance(time)
+        for run, gamma in enumerate(game.gammas()):
+            kept, totals = cell.gamma(place, run), {k: t[place, run] for k, t in cell.totals.items()}
+            assert np.array_equal(kept.predictions, gamma.predictions)
+            assert np.array_equal(kept.tallies, gamma.tallies)
+            for name in ("ece", "cdl", "u_calibration", "smooth_ce", "kernel_ce", "brier", "log_loss"):
+                assert totals[name] == time * getattr(of, name)(gamma)
+            assert totals["classwise"] == time * max(of.classwise(gamma).values.values())
+            assert totals["setwise"] == time * of.setwise(gamma).value
+            assert totals["toplabel"] == time * of.toplabel(gamma)
+            assert totals["toplabel(conditional=True)"] == time * of.toplabel(gamma, conditional=True)
+            account = [time * part for part in TASK.account(gamma)[:4]]
+            assert account == [
+                totals[f"{name}[visit]"]
+                for name in ("payoff", "external_regret", "action_swap_regret", "swap_regret")
+            ]
+    assert len(cell.totals) == len(MEASURES) + 1 + 4
+
+
+def test_programs_of_many_rounds_have_a_bracket():
+    (cell,) = played(nature=NATURES[0], horizon=200, measures=["cdl"], runs=1).cells
+    gamma, of = cell.gamma(-1, 0), oc.measures.classes
+    assert [*cell.totals] == ["cdl[lower]", "cdl[upper]"]
+    assert cell.totals["cdl[lower]"][-1] == cell.totals["cdl[upper]"][-1] == 200 * of.cdl(gamma)
+
+    class Names:
+        classes = 3
+
+        def __init__(self):
+            self.round = 0
+
+        def forecast(self):
+            return (self.round / 1000, 0.1, 0.9 - self.round / 1000)
+
+        def update(self, forecast, outcome):
+            self.round += 1
+
+    (cell,) = played(Names, NATURES[0], horizon=500, measures=["cdl", "smooth_ce"], runs=1).cells
+    gamma = cell.gamma(-1, 0)
+    for name in ("cdl", "smooth_ce"):
+        bracket = getattr(of, f"{name}_bracket")(gamma)
+        assert cell.totals[f"{name}[lower]"][-1] == 500 * bracket.lower
+        assert cell.totals[f"{name}[upper]"][-1] == 500 * bracket.upper
+
+
+def test_saved_measured_later_and_in_processes(tmp_path):
+    forecasters = [ClassMean(), Rounded]
+    whole = played(forecasters, measures=["ece", MEAN, "smooth_ce", SURE], tasks=TASK)
+    played(forecasters).save(tmp_path / "a.db")
+    later = oc.load(tmp_path / "a.db").measure_again(["smooth_ce", SURE], [TASK])
+    for one, other in zip(whole.cells, later.cells, strict=True):
+        assert one.totals.keys() == other.totals.keys()
+        assert all(np.array_equal(one.totals[name], other.totals[name]) for name in one.totals)
+    assert later.gamma("class mean", run=2).classes == 4
+    assert played(jobs=2, runs=5).cells == played(runs=5).cells
+
+
+def test_resumed_is_played_at_once(tmp_path):
+    def cells(runs, *measures):
+        panel, who = Panel.of(measures, rounds=80, classes=True), [ClassMean(), ClassMean(3)]
+        return results.cells((40, 80), runs, panel=panel, forecasters=who, natures=NATURES)
+
+    path = tmp_path / "a.db"
+    some = results.played(path, cells(2, "ece")[:3])[2]
+    _, new = results.resumed(path, cells(2, "ece"))
+    assert len(some) == 3
+    assert len(new) == 5
+    results.resumed(path, cells(4, "ece", MEAN))
+    # What is new is computed from the level sets of the file.
+    assert not results.resumed(path, cells(4, "ece", "setwise", "cdl"))[1]
+
+
+def test_upper_rates_of_two_classes_do_not_apply():
+    (curve,) = played(horizon=[30, 60, 90], nature=NATURES[0]).curves("ece")
+    assert [rate.upper for rate in best_known(curve.column)] == [False]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"measures": "interval_ce"}, "'interval_ce' is of outcomes 0 and 1; expected one of K classes: ece, .*, log"),
+        ({"measures": "smoth_ce"}, "unknown measure 'smoth_ce'; did you mean 'smooth_ce'"),
+        ({"measures": {"name": "classwise", "measure": "smoth_ce"}}, "unknown measure 'smoth_ce'"),
+        ({"measures": {"name": "classwise", "mean": 2}}, "mean = 2; expected true or false"),
+        ({"measures": "setwise", "nature": ContrarianClasses(13)}, "setwise: 13 classes .* at most 12"),
+        ({"tasks": "umbrella"}, "task 'umbrella' is of outcomes 0 and 1; expected one of classes"),
+        ({"tasks": TASK, "nature": NATURES[0]}, "'visit' has payoffs for 4 classes; expected 3"),
+        ({"measures": "ece", "tasks": TASK, "nature": "drift"}, "'visit' is of classes; expected a task of out"),
+        ({"nature": [*NATURES, "drift"]}, "'drift' of outcomes 0 and 1, which have other measures"),
+        ({"forecaster": "forecast_hedging"}, "forecast_hedging.*contrarian_classes"),
+        ({"nature": "drift"}, "'classwise' is of K classes; expected one of outcomes 0 and 1"),
+        ({"nature": "drift", "measures": "ece"}, "class_mean.*drift"),
+        ({"decision_makers": [{"task": "umbrella", "count": 1}]}, "decision makers in games of classes"),
+    ],
+)  # fmt: skip
+def test_refused_before_play(more, said):
+    with pytest.raises(OnlinecalError, match=said):
+        played(**more)
+
+
+def test_tables_of_scenarios(tmp_path):
+    path = tmp_path / "s.toml"
+    path.write_text(
+        'horizons = [20, 40]\nruns = 2\nmeasures = ["ece", { name = "toplabel", measure = "brier" }]\n'
+        'tasks = [{ name = "visit", payoffs = [[1, 0, 0], [0.6, 0.6, 0]], actions = ["stay", "go"] }]\n'
+        'forecasters = ["class_mean"]\nnatures = [{ name = "contrarian_classes", classes = 3 }]\n'
+    )
+    cells = oc.scenario.load(path).cells
+    assert cells[0].panel.names[:2] == ["ece", "toplabel(measure=brier)"]
+    assert [column.kind for column in cells[0].columns] == ["class_measure"] * 2 + ["class_task"] * 4
