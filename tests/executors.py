@@ -141,9 +141,9 @@ horizons = [40, 50, 60, 70, 80]
 measures = ["ece", "cdl", "multi_ece"]
 forecasters = [{ name = "own:Sleeps", label = "a", salt = 0.2 }, { name = "own:Sleeps", label = "b", salt = 0.7 }]
 natures = [
-    { name = "grouped", of = "drift", label = "drift", groups = { odd = 0.5, rare = 0.1 }, rates = { odd = 0.2 } },
-    { name = "grouped", of = "random_walk", label = "walk", groups = { odd = 0.5 } },
-    { name = "group_contrarian", groups = { odd = 0.5, never = 0.0 }, thresholds = { odd = 0.7 } },
+    { name = "group_contrarian", label = "one", groups = { odd = 0.5, never = 0.0 }, thresholds = { odd = 0.7 } },
+    { name = "group_contrarian", label = "two", groups = { odd = 0.5, rare = 0.1, both = ["odd", "rare"] } },
+    { name = "group_contrarian", label = "three", groups = { odd = 0.2 }, thresholds = { odd = 0.1, all = 0.6 } },
 ]
 """
 CODE = "from onlinecal.cli import main; main()"
