@@ -107,8 +107,11 @@ def measured_later(played: Played, panel: Panel) -> tuple[Played, list[tuple[str
         then, now = played.origin.columns, panel.held(streams, groups)
         left = [c for c in left if c not in now or then.get(c) == now[c]]
     todo = [asked for asked in panel.asked if not {*asked.columns} <= {*left}]
-    whole = bool(todo) and whole_runs(played.gammas.groups) >= set(range(played.runs))
-    reasons = [(asked.name, _why_played(asked)) for asked in todo if not whole or asked.needs is not None]
+    unnamed = "no column names the streams of its nature" if "" in played.streams else ""
+    whole = bool(todo) and not unnamed and whole_runs(played.gammas.groups) >= set(range(played.runs))
+    reasons = [
+        (asked.name, unnamed or _why_played(asked)) for asked in todo if not whole or asked.needs is not None
+    ]
     able, found = Panel(tuple(todo)).of_gamma() if whole else None, {}
     if able is not None:
         whom, runs = f"{played.forecaster!r} against {played.nature!r}", range(played.runs)

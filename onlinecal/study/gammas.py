@@ -191,6 +191,11 @@ class Gammas:
             self._groups = self._groups()
         return self._groups
 
+    @property
+    def parts(self) -> int:
+        """How many streams and groups have a Γ of their own; 0 where none is kept."""
+        return _read(self.groups[0].files[0]).sizes.shape[1] - 1 if self.groups else 0
+
     def of(self, checkpoint: int, run: int, stream: int | None = None) -> Any:
         """Γ of a run, of K classes too, over the rounds of a stream or (None) of all; None where none is."""
         there = [group for group in self.groups if run in group.runs]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.columns import Column, Held, labels_of
+from onlinecal.core.columns import ROUNDS, Column, Held, labels_of
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import Floats
@@ -231,8 +231,11 @@ class Played(_ByNumber):
 
     @property
     def streams(self) -> list[str]:
-        """The labels of nature's streams, and of its groups behind them."""
-        return list(chain(*labels_of(self.columns)))
+        """The labels of nature's streams, and of its groups behind them; "" of a stream that no column names."""
+        known = list(chain(*labels_of(self.columns)))
+        # Measures of groups alone have no columns of streams.
+        alone = bool(known) and all(c.measure == ROUNDS for c in self.columns if c.stream)
+        return [""] * (self.gammas.parts - len(known)) * alone + known
 
     @property
     def groups(self) -> list[str]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import EmpiricalMean, ForecastHedging, GroupHedging
@@ -130,6 +130,15 @@ def test_streams_and_groups_have_columns_of_both():
     assert np.allclose(payoffs[0], payoffs[1] + payoffs[2])
     with pytest.raises(InvalidParameter, match=r"two columns of .* are called 'ece @ odd'"):
         played(nature=Grouped(Streams((Drift(), Drift()), labels=("odd", "y")), {"odd": 0.5}))
+
+
+def test_measures_of_groups_alone_leave_streams_without_names():
+    """Γ of a group is not mistaken for that of a stream, which stands before it."""
+    nature = Grouped(Streams((Drift(), Drift())), {"odd": 0.5})
+    study = played(nature=nature, measures="multi_ece", tasks=())
+    assert study.gamma(group="odd", run=1).weight == study.cells[0].totals["rounds @ odd"][-1, 1]
+    with pytest.raises(InvalidData, match="'ece' cannot be computed, since no column names the streams"):
+        study.measure_again("ece")
 
 
 def test_measures_of_groups_need_groups(tmp_path):
