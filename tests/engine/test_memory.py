@@ -14,7 +14,7 @@ from onlinecal.core.strategy import bytes_at
 from onlinecal.engine.game import Game
 from onlinecal.engine.memory import bytes_of_run
 from onlinecal.forecasters import DefensiveForecasting, Delayed, EmpiricalMean, ForecastHedging
-from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Streams
+from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Grouped, Streams
 
 FREE = "onlinecal.engine.memory.free_memory"
 
@@ -114,3 +114,12 @@ def test_where_memory_ends_no_player_is_named(monkeypatch):
         with pytest.raises(InvalidForecast, match=match) as error:
             game.advance(4096)
         assert not any(who in str(error.value) for who in ("contrarian", "defensive"))
+
+
+def test_sets_of_groups_are_parts_of_the_rounds():
+    """Each of 2^15 stretches of two streams has 2^16 sets of groups."""
+    nature = Grouped(Streams((Drift(), Greedy())), dict.fromkeys("abcdefghijklmnop", 0.5))
+    with pytest.raises(
+        InvalidParameter, match=f"of {2**32:,} parts, by stretches of time, streams and groups"
+    ):
+        Game(EmpiricalMean(), nature, horizon=40_000, runs=range(1), cuts=range(1, 2**15))

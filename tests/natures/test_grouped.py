@@ -207,6 +207,16 @@ def test_the_groups_of_plain_classes():
         Game(Constant(p=0.5), Grouped(Drift(), {"odd": 0.5, "asked at": 0.5}), horizon=4, runs=range(1))
 
 
+def test_what_a_nature_does_to_its_round_changes_no_membership():
+    def spoils(self, round):
+        round.context["odd"] = 0.0
+        return 0.5
+
+    game = Game(EmpiricalMean(), own(probability=spoils), horizon=9, runs=range(1), keeps=["odd"])
+    game.advance(9)
+    assert game.gamma(0, 0).weight == game.transcripts.of(0).context["odd"].sum() == 9.0
+
+
 def test_what_is_made_of_natures_has_the_groups_of_all_of_them():
     of = [Grouped(Drift(), dict.fromkeys(names, 1.0)) for names in ("abc", "cbd")]
     for nature in (Switch(*of), Streams(of)):
@@ -223,6 +233,7 @@ def test_a_plain_forecaster_is_told_the_groups():
 
         def forecast(self, round):
             assert round.groups == {"odd": 1}
+            assert type(round.groups["odd"]) is int
             return 0.25 + 0.5 * round.groups["odd"]
 
         def update(self, forecast, outcome, round):
