@@ -12,9 +12,9 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.core.strategy import bytes_at
 from onlinecal.engine.game import Game
-from onlinecal.engine.memory import bytes_of_run
+from onlinecal.engine.memory import bytes_of_run, check_history, parts_of
 from onlinecal.forecasters import DefensiveForecasting, Delayed, EmpiricalMean, ForecastHedging
-from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Grouped, Streams
+from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Streams
 
 FREE = "onlinecal.engine.memory.free_memory"
 
@@ -117,9 +117,9 @@ def test_where_memory_ends_no_player_is_named(monkeypatch):
 
 
 def test_sets_of_groups_are_parts_of_the_rounds():
-    """Each of 2^15 stretches of two streams has 2^16 sets of groups."""
-    nature = Grouped(Streams((Drift(), Greedy())), dict.fromkeys("abcdefghijklmnop", 0.5))
+    """Each of four stretches of five streams has 2^3 sets of groups; 2^32 parts are too many to be told apart."""
+    assert parts_of(3, 5, 100, 3) == 4 * 5 * 2**3
     with pytest.raises(
         InvalidParameter, match=f"of {2**32:,} parts, by stretches of time, streams and groups"
     ):
-        Game(EmpiricalMean(), nature, horizon=40_000, runs=range(1), cuts=range(1, 2**15))
+        check_history(1, 40_000, None, parts_of(2**15 - 1, 2, 40_000, 16), 1e12)
