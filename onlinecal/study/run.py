@@ -59,9 +59,10 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
 
 def batch_size(cell: Cell, at_once: int = 1) -> int:
     """The largest number of runs of a cell played in lockstep, where `at_once` batches share a machine's memory."""
-    players, streams = (cell.forecaster.strategy, cell.nature.strategy), cell.nature.strategy.streams
-    parts = memory.parts_of(len(cell.people.cuts), max(1, len(streams)), cell.horizon)
-    points_and_parts = cell.forecaster.points_at(cell.horizon), parts
+    players, nature = (cell.forecaster.strategy, cell.nature.strategy), cell.nature.strategy
+    streams, groups = max(1, len(nature.streams)), len(nature.group_names)
+    parts = memory.parts_of(len(cell.people.cuts), streams, cell.horizon, groups)
+    points_and_parts = None if groups else cell.forecaster.points_at(cell.horizon), parts
     bytes_of_run = memory.bytes_of_run(*players, cell.horizon, *points_and_parts)
     if (
         at_once * BATCH * bytes_of_run < SMALL

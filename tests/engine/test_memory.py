@@ -66,6 +66,15 @@ def test_batches_have_room_for_what_their_players_remember(monkeypatch, batches,
     assert [size for size, _ in batches] == [8, 2, 2, 2, 2, 8]
 
 
+def test_batches_have_room_for_the_forecasts_of_games_with_groups(monkeypatch, batches):
+    """Also on a grid each forecast is kept: 12 bytes a round, of which two runs fit."""
+    monkeypatch.setattr("onlinecal.study.run.ROOM", 160_000)
+    options = {"horizon": 6000, "runs": 5, "measures": "ece"}
+    oc.play("forecast_hedging", {"name": "grouped", "of": "drift", "groups": {"odd": 0.5}}, **options)
+    oc.play("forecast_hedging", "drift", **options)
+    assert sorted(size for size, _ in batches) == [1, 2, 2, 5]
+
+
 def test_what_does_not_fit_is_refused_by_name_before_the_game(monkeypatch):
     """Half of what is free has room for the 8 bytes of each round of one run, and not of two."""
     monkeypatch.setattr(FREE, lambda: 7e4)

@@ -11,11 +11,11 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import Table
 from onlinecal.logs.columns import Asked
 from onlinecal.logs.evaluation import evaluate
-from onlinecal.logs.groups import SHOWN
+from onlinecal.logs.groups import SHOWN, furthest
 from onlinecal.logs.measuring import Settings, measure_log
 from onlinecal.logs.reading import read_log
 from onlinecal.logs.source import report_of
-from onlinecal.measures.groups import OF_GROUPS
+from onlinecal.measures.groups import OF_GROUPS, family_of
 from tests.command_line import onlinecal
 
 FAST = Settings(draws=20, measures=("brier",))
@@ -117,6 +117,16 @@ def test_small_and_empty_groups_are_shown_and_not_called_the_worst(tmp_path):
     assert alone.words.startswith("No group has 20 rows, so none is called the worst.")
     just = groups(tmp_path, table, groups=("just", "tiny")).columns[0].evaluation.groups
     assert just.words.startswith("Worst group: 'just' (20 rows)")
+
+
+def test_the_worst_group_is_the_one_that_chance_explains_least():
+    """An error of .4 in 25 rows of 425 is less than one of .2 in 400, by the root of their number."""
+    few = np.arange(425) < 25
+    p, y = np.full(425, 0.5), np.r_[np.arange(25) < 22.5, np.arange(400) < 280].astype(int)
+    family = family_of("furthest", {"few": few, "many": ~few}, p, y)
+    assert furthest(family, ["few", "many"]) == (pytest.approx(0.2 * (400 / 425) ** 0.5), "many", None)
+    assert furthest(family, ["few"]) == (pytest.approx(0.42 * (25 / 425) ** 0.5), "few", None)
+    assert furthest(family, []) == (0.0, None, None)
 
 
 def test_weights_and_files_in_parts_and_expected_outcomes(tmp_path):
