@@ -101,6 +101,20 @@ def test_calibrated_groups_are_seldom_told_from_chance(kind):
     assert max(low.values()) < 17
 
 
+@pytest.mark.parametrize("kind", ["rows", "weights", "clusters"])
+def test_a_group_that_is_off_is_told_from_chance(kind):
+    """Off by .3 on average in half of 200 rows: seven times the root of the variance of their mean."""
+    table = frame(200, off=0.4)
+    more = {"weights": np.linspace(0.5, 1.5, 200)} if kind == "weights" else {}
+    more |= {"clusters": np.arange(200) // 2} if kind == "clusters" else {}
+    found = evaluate(
+        table["p"], table["y"], groups={"winter": table["winter"]}, measures=["brier"], reference=39, **more
+    ).groups
+    sums = {one.name: one.p_value for one in found.measures if one.name in ("multi_ece", "multiaccuracy")}
+    assert sums == {"multi_ece": 1 / 40, "multiaccuracy": 1 / 40}
+    assert found.words.startswith("Worst group: 'winter'")
+
+
 def test_small_and_empty_groups_are_shown_and_not_called_the_worst(tmp_path):
     table = frame(300, off=0.3).assign(none=0, tiny=np.arange(300) < 19, just=np.arange(300) < 20)
     table.loc[:19, "y"] = 1 - np.round(table["p"][:20]).astype(int)
