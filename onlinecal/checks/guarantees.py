@@ -19,7 +19,7 @@ from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import required, strategy_label
 from onlinecal.engine.game import Game
 from onlinecal.engine.horizon import check_horizon, checkpoints
-from onlinecal.engine.start import check_specification, start
+from onlinecal.engine.start import check_specification, same_outcomes, start
 from onlinecal.forecasters import FORECASTERS, Forecaster
 from onlinecal.growth.outgrowth import outgrowth
 from onlinecal.naming import found, strategy_of
@@ -114,12 +114,14 @@ def report(
     # Groups are there for those who play for them.
     pairs = [(f, n) for f in who for n in natures if n not in WITH_GROUPS or f.facing(n) is not f]
     pairs += [(f, n) for f in [*who, *forecasters] for n in own]
+    pairs = [pair for pair in pairs if same_outcomes(*pair)]
     with Progress(len(pairs) * horizon * runs, shown=progress) as bar:
         for name, strategy in mine.items():
             bar.describe(f"conformance of {name}")
             findings += [(name, finding) for finding in conformance(strategy, seed, name=name)]
             if isinstance(strategy, World) and not any(f.fault for who, f in findings if who == name):
-                findings.append((name, bounds_in_world(forecasters, strategy, horizon, runs, seed)))
+                able = [each for each in forecasters if not each.of_classes]
+                findings.append((name, bounds_in_world(able, strategy, horizon, runs, seed)))
         checked: list[GuaranteeCheck] = []
         for pair in pairs:
             bar.describe(f"{strategy_label(pair[0])} against {strategy_label(pair[1])}")
@@ -151,7 +153,7 @@ def check(
     for forecaster, nature in product(forecasters, natures):
         check_specification("forecaster", forecaster)
         check_specification("nature", nature)
-        if not forecaster.needs <= nature.reveals:
+        if not (forecaster.needs <= nature.reveals and same_outcomes(forecaster, nature)):
             continue
         size = _Size(playable(horizon, forecaster, nature), runs, seed)
         told = forecaster.facing(nature) if isinstance(forecaster, Forecaster) else forecaster
@@ -234,8 +236,8 @@ def _remark(name: str, strategy: Any, checked: Sequence[GuaranteeCheck]) -> str:
 
 
 def _playable(known: Mapping[str, Any]) -> list[Any]:
-    """Those of outcomes 0 and 1 that need no parameters."""
-    return [cls() for cls in known.values() if not (required(cls) or cls.of_classes)]
+    """Those that need no parameters."""
+    return [cls() for cls in known.values() if not required(cls)]
 
 
 def _forces(g: Guarantee, forecaster: Forecaster, nature: Nature, horizon: int) -> bool:

@@ -229,3 +229,13 @@ def test_a_plug_in_that_says_nan_fails_instead_of_ending_the_report(monkeypatch,
         assert not found.good
         (fault, *_) = [f.fault for n, f in found.findings if n == name and f.fault]
         assert f"in round {first}, run 0; expected" in fault
+
+
+def test_players_of_another_number_of_classes_are_no_opponents():
+    """Forecast hedging has bounds against every nature that it can play."""
+    mine = [f.ForecastHedging(), f.ClassMean()]
+    size = {"horizon": 50, "runs": 1, "seed": 0}
+    assert not [*check(mine, [n.ContrarianClasses()], **size)]
+    assert {found.strategy for found in check(mine, [n.Drift(), n.ContrarianClasses()], **size)} == {
+        "forecast hedging"
+    }
