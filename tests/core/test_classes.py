@@ -116,7 +116,8 @@ def test_bad_input_is_named(make, said):
 
 
 def test_rounding_of_sums_makes_no_levels():
-    """0.1 + 0.2 is not 0.3: of ten rows at p(S) = 0.3, three are in S."""
+    """0.7 + 0.2 + 0.1 is not 1, and 0.1 + 0.2 is not 0.3: of ten rows at p(S) = 0.3, three are in S."""
+    assert SAMPLES([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]], [0, 1]).classwise(2).levels == 1
     gamma = SAMPLES([[0.1, 0.2, 0.7]] * 5 + [[0.3, 0.0, 0.7]] * 5, [0] * 3 + [2] * 7)
     assert gamma.binary({0, 1}).predictions.tolist() == [0.3]
     assert oc.measures.ece(gamma.binary({0, 1})) == pytest.approx(0, abs=1e-15)
