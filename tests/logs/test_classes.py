@@ -284,6 +284,16 @@ def test_many_sets_are_measured_without_a_p_value():
     assert np.isnan(rows.loc["setwise ece", "p_value"])
 
 
+def test_an_independent_error_is_found_beside_classes_that_are_alike_in_clusters():
+    """Class 2 has 4.5 % for 2 %, by chance with 1e-6; the others vary 3 times as much as independent rows would."""
+    c = np.arange(1000) // 10
+    y = c % 2
+    y[:450:10] = 2
+    found = evaluate_classes(np.tile([0.5, 0.48, 0.02], (1000, 1)), y, clusters=c, draws=99)
+    assert (found.worst.label, found.classes[2].adjusted) == (2, 0.01)
+    assert found.classes[0].p_value > 0.3
+
+
 def test_weights_are_part_of_what_is_drawn():
     """One row has all the weight but for 1 %, so what happens there is as likely as it is forecast: p = 1/4."""
     p, y, w = np.tile([0.25, 0.5, 0.25], (100, 1)), np.ones(100, int), np.ones(100)
