@@ -71,8 +71,11 @@ def test_one_level_at_the_centre(k):
 
 def test_two_actions_are_the_worst_task_of_one_level(seed):
     rng = np.random.default_rng(seed)
-    for k in (2, 3, 5, 9):
-        v, q = rng.dirichlet(np.full(k, 0.5), 2)
+    # Of the last one ⟨v, D⟩ is exactly 0, so the actions tie.
+    for v, q in (
+        *(rng.dirichlet(np.full(k, 0.5), 2) for k in (2, 3, 5, 9)),
+        ([0.5, 0.5, 0.0], [1.0, 0.0, 0.0]),
+    ):
         gamma = LEVELS([v], [1], [q])
         for name in ("cdl", "u_calibration"):
             bracket = getattr(classes, f"{name}_bracket")(gamma)
