@@ -164,6 +164,7 @@ def test_the_command_has_the_numbers_of_python(log, columns, options):
         numbers = row["label"], row["smooth_ce"], tuple(row["interval"])
         assert numbers == (one.label, one.smooth_ce, one.interval)
     assert found["verdict"]["calibration"] == "refuted"
+    assert re.search(r"probabilities of 'cat' from .* are too low by", found["verdict"]["words"])
 
 
 @pytest.mark.parametrize("k", [3, 5, 14])

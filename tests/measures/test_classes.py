@@ -74,7 +74,7 @@ def test_two_actions_are_the_worst_task_of_one_level(seed):
     # Of the last one ⟨v, D⟩ is exactly 0, so the actions tie.
     for v, q in (
         *(rng.dirichlet(np.full(k, 0.5), 2) for k in (2, 3, 5, 9)),
-        ([0.5, 0.5, 0.0], [1.0, 0.0, 0.0]),
+        (np.full(4, 0.25), [0.5, 0.5, 0, 0]),
     ):
         gamma = LEVELS([v], [1], [q])
         for name in ("cdl", "u_calibration"):
@@ -217,6 +217,9 @@ def test_no_task_regrets_more_than_the_worst_one(many, seed):
                 for m, v, q in zip(gamma.mass, gamma.predictions, gamma.means, strict=True)]  # fmt: skip
         want = [m * (max(q @ np.array(task.payoffs).T) - q @ np.array(row)) for m, row, q in pays]
         assert regret.levels == pytest.approx(want, abs=1e-12)
+        got = sum(m * float(q @ np.array(row)) for m, row, q in pays)
+        fixed = max(sum(m * float(q @ np.array(row)) for m, _, q in pays) for row in task.payoffs)
+        assert (regret.payoff, regret.external) == pytest.approx((got, fixed - got), abs=1e-12)
 
 
 def test_a_tie_goes_to_the_first_action():
