@@ -91,6 +91,7 @@ def play(
     delays: Any = 0,
     decision_makers: Any = (),
     keep: Any = KEEP,
+    laws: bool = False,
     progress: bool | None = None,
     jobs: int | None = None,
     scheduler: str | None = None,
@@ -133,6 +134,9 @@ def play(
     keep : int, "all" or "none", default 4096
         Which Γ of each run at its checkpoints are kept, for `Played.gamma` and for later questions. They are those with
         at most this number of levels, and all of forecasters with a grid. Totals do not depend on it.
+    laws : bool, default False
+        Of games of classes: whether there are columns "of laws", too. Their Γ has each round at every point of its law,
+        with its probability. Forecasters are then drawn from stated laws, also where they could draw faster.
     progress : bool, optional
         A bar on stderr. Default: where that is a terminal, for what takes over two seconds.
     jobs : int, optional
@@ -167,7 +171,7 @@ def play(
     cells = planned(
         forecaster, nature, horizons=horizons, ends=several, runs=runs, seed=seed,
         measures=measures, tasks=tasks, per_decade=per_decade, arrivals=arrivals, delays=delays,
-        decision_makers=decision_makers, keep=keep,
+        decision_makers=decision_makers, keep=keep, laws=laws,
     )  # fmt: skip
     for pair in cells.incompatible:
         warnings.warn(

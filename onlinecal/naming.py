@@ -113,8 +113,8 @@ def foreign(spec: Any) -> str | None:
 def family(kind: str, name: Any) -> list[str]:
     """The names that ``"all"``, or ``"all FAMILY"``, stands for; none for another name.
 
-    A family is the file of its strategies. Those that need a parameter, such as parts of their own, are not among them.
-    Those of K classes are not among "all".
+    A family is the file of its strategies; those of K classes are one. Those that need a parameter, such as parts of
+    their own, are not among them. Those of K classes are not among "all".
     """
     first, _, wanted = name.partition(" ") if isinstance(name, str) else ("", "", "")
     if first != ALL:
@@ -125,7 +125,8 @@ def family(kind: str, name: Any) -> list[str]:
         if all(
             f.default is not MISSING or f.default_factory is not MISSING for f in dataclasses.fields(made)
         ):
-            families.setdefault(made.__module__.rpartition(".")[2], []).append(each)
+            own = "classes" if made.of_classes else made.__module__.rpartition(".")[2]
+            families.setdefault(own, []).append(each)
     if wanted:
         return families[meant(f"family of {kind}s", wanted.strip(), families)]
     return [each for own in families.values() for each in own if not known[each].of_classes]

@@ -14,6 +14,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainValidator,
+    StrictBool,
     StrictInt,
     StrictStr,
     ValidationError,
@@ -95,6 +96,7 @@ class Scenario(BaseModel):
     delays: Delays = 0
     decision_makers: list[dict[str, Any]] = []
     keep: Annotated[Any, PlainValidator(_keep)] = KEEP
+    laws: StrictBool = False
     forecasters: Annotated[Several, Field(min_length=1)]
     natures: Several = []
     worlds: list[Named] = []

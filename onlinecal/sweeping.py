@@ -276,7 +276,7 @@ def lineup(kind: str, given: Any, folder: Path = Path()) -> list[Entry]:
 
 def planned(
     forecasters: Any, natures: Any, *, horizons: Sequence[Any], seed: Any, measures: Any, tasks: Any, arrivals: Any,
-    delays: Any, decision_makers: Any, folder: Path = Path(), **others: Any,
+    delays: Any, decision_makers: Any, laws: bool = False, folder: Path = Path(), **others: Any,
 ) -> Plan:  # fmt: skip
     """The cells of what `play` takes, or of a scenario in a folder; `others` are arguments of `plan`."""
     rounds = max((int(t) for t in horizons if is_whole(t)), default=None)
@@ -293,6 +293,7 @@ def planned(
                 tasks_of(listed(tasks), folder),
                 rounds=rounds,
                 classes=of_classes(whom),
+                laws=laws,
             ),
             schedules=schedules_of(arrivals, delays, folder),
             people=People.of(people, seed if is_whole(seed) else 0),

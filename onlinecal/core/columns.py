@@ -45,8 +45,11 @@ class Column:
     'distance_lower[upper]'
     >>> Column("measure", "ece", stream="rain").name
     'ece @ rain'
+    >>> Column("class_measure", "ece", laws=True).name
+    'ece of laws'
 
-    `stream` is the stream or the group of the rounds that it is of; "" for all of them.
+    `stream` is the stream or the group of the rounds that it is of; "" for all of them. With `laws` it is of the Γ in
+    which each round counts with its whole law.
     """
 
     kind: Kind
@@ -56,6 +59,7 @@ class Column:
     response: str = ""
     end: End = ""
     stream: str = ""
+    laws: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "options", tuple((key, _plain(value)) for key, value in self.options))
@@ -63,7 +67,8 @@ class Column:
     @cached_property
     def _said(self) -> tuple[Any, ...]:
         # As texts, in which 1, 1.0 and True differ, and NaN is itself.
-        return self.kind, self.measure, repr(self.options), self.task, self.response, self.end, self.stream
+        of = self.task, self.response, self.end, self.stream, self.laws
+        return self.kind, self.measure, repr(self.options), *of
 
     def __eq__(self, other: object) -> bool:
         """Whether it is the same column; options of other types are others."""
@@ -88,6 +93,7 @@ class Column:
         options = ", ".join(f"{key}={_text(value)}" for key, value in self.options)
         of = ", ".join(filter(None, (self.task, self.response)))
         name = f"{self.measure}{options and f'({options})'}{of and f'[{of}]'}{self.end and f'[{self.end}]'}"
+        name += " of laws" if self.laws else ""
         return f"{name} @ {self.stream}" if self.stream else name
 
     @property
@@ -98,7 +104,7 @@ class Column:
     @cached_property
     def quantity(self) -> str:
         """Its name in `onlinecal.core.guarantee`, of a bracket that of what lies in it; "" if they have none."""
-        if self.stream:
+        if self.stream or self.laws:
             return ""
         if self.kind in ("measure", "class_measure", "certificate"):
             return Column(self.kind, self.measure, self.options).name

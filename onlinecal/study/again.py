@@ -75,7 +75,7 @@ def missing(cell: Cell, held: Mapping[Held, int], gammas: Callable[[], tuple[Gro
 def _only(cell: Cell, columns: Sequence[Column]) -> Panel:
     """The measures and tasks of these columns, of whichever stream."""
     own = (replace(c, measure=ACCOUNT[-1]) if c.measure == GROUP_REGRET and c.of_task else c for c in columns)
-    return cell.panel.only({replace(column, stream="") if column.stream else column for column in own})
+    return cell.panel.only({replace(column, stream="", laws=False) for column in own})
 
 
 def _totals(

@@ -54,6 +54,8 @@ def known_measures(classes: bool) -> Mapping[str, Measure]:
     return OF_CLASSES
 
 
+#: the part of the rounds that is all of them, each counting with its whole law
+LAWS = -1
 #: the most levels, of all Γ, of which arrays are kept for their measures
 FEW = 2**20
 
@@ -147,9 +149,13 @@ class AskedTask(NamedTuple):
 
 @dataclass(frozen=True)
 class Panel:
-    """Measures and tasks evaluated together: a column each, two of a bracket, one for each part of an account."""
+    """Measures and tasks evaluated together: a column each, two of a bracket, one for each part of an account.
+
+    With `laws` there are as many columns of the Γ in which each round counts with its whole law.
+    """
 
     asked: tuple[Asked | AskedTask, ...]
+    laws: bool = False
 
     @classmethod
     def of(
@@ -159,14 +165,17 @@ class Panel:
         *,
         rounds: int | None = None,
         classes: bool = False,
+        laws: bool = False,
     ) -> "Panel":
         """Of names, named tables, functions and tasks, of Γ of two outcomes or of `classes`.
 
         A measure exact up to `rounds` levels has one column. ``"all"`` stands for all other measures.
         """
+        if not isinstance(laws, bool):
+            raise InvalidParameter(f"laws = {laws!r}; expected true or false")
         specs = with_all(listed(measures), rounds, known_measures(True) if classes else None)
         own = each_measure(partial(_asked, rounds=rounds, classes=classes), specs)
-        panel = cls((*own, *map(_asked_class_task if classes else _asked_task, listed(tasks))))
+        panel = cls((*own, *map(_asked_class_task if classes else _asked_task, listed(tasks))), laws)
         names = panel.names
         if not names:
             raise InvalidParameter("no measures and no tasks; expected at least one of either")
@@ -212,7 +221,7 @@ class Panel:
         """Its columns, and those of streams and groups, with what each is of; a number of rounds is of nothing.
 
         First come those of all rounds, then the largest swap regret of a group for each task, then those of each part
-        of the rounds. A group has its number of rounds behind.
+        of the rounds. A group has its number of rounds behind. Those of laws come last.
         """
         found: dict[Column, Any] = {column: asked for asked in self.asked for column in asked.columns}
         own = {column: asked for column, asked in found.items() if not asked.of_groups}
@@ -223,6 +232,8 @@ class Panel:
             found |= {replace(column, stream=label): asked for column, asked in own.items()}
             if label in groups:
                 found[Column("measure", ROUNDS, stream=label)] = None
+        if self.laws:
+            found |= {replace(column, laws=True): asked for column, asked in own.items()}
         return found
 
     def held(self, streams: Sequence[str] = (), groups: Sequence[str] = ()) -> Mapping[Column, Held]:
@@ -258,7 +269,7 @@ class Panel:
         """The totals of all columns of `columns_of`, (runs, columns); empty sums where no outcome is known.
 
         `levels_of` gives the places of some runs, their level sets and their rounds. It is asked of each part of the
-        rounds by its number, groups behind streams, and of all of them (None).
+        rounds by its number, groups behind streams, of all of them (None), and of their laws (`LAWS`).
         """
         key = tuple(streams), tuple(groups)
         if key not in self._places:
@@ -306,6 +317,8 @@ class Panel:
         for part, label in enumerate((*streams, *groups)):
             each.append((part, label, slice(first, first + own)))
             first += own + (label in groups)
+        if self.laws:
+            each.append((LAWS, "laws", slice(first, first + own)))
         return len(columns), each, largest
 
     def check_groups(self, nature: str, groups: Sequence[str]) -> None:
@@ -321,7 +334,7 @@ class Panel:
     def only(self, columns: Container[Column]) -> "Panel":
         """Those of its measures and tasks that have one of these columns; itself where that is all of them."""
         some = tuple(asked for asked in self.asked if any(c in columns for c in asked.columns))
-        return self if len(some) == len(self.asked) else Panel(some)
+        return self if len(some) == len(self.asked) else Panel(some, self.laws)
 
     def of_gamma(self) -> "Panel | None":
         """Without measures of rounds; None where nothing else is in it."""

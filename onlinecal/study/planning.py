@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 from onlinecal.core.columns import Column, Held
@@ -16,7 +17,7 @@ from onlinecal.core.words import number_of
 from onlinecal.decisions.people import People
 from onlinecal.engine.game import IMMEDIATE, VERSION
 from onlinecal.engine.horizon import check_horizon, checkpoints
-from onlinecal.engine.start import check_pair, check_specification, same_outcomes, start
+from onlinecal.engine.start import check_classes, check_pair, check_specification, same_outcomes, start
 from onlinecal.engine.steps import Player
 from onlinecal.engine.transcripts import check_kept
 from onlinecal.schedules import Schedule
@@ -145,6 +146,7 @@ class Cell:
             "seed": int(self.seed),
             # Each only where it differs from the default, so that earlier results keep their keys.
             **({} if self.schedule.immediate else {"schedule": content(self.schedule)}),
+            **({"laws": True} if self.panel.laws else {}),
             **({"decision_makers": self.people.content} if self.people.groups else {}),
         }
 
@@ -284,6 +286,9 @@ def plan(
             )
         for size in {classes_of(entry.strategy) for entry in whom}:
             panel.check_classes(size)
+    if panel.laws:
+        for entry, schedule in product(whom, schedules):
+            check_classes(entry.strategy, schedule, None, True)
     if late := next((s for s in schedules if not s.immediate), None):
         for entry in whom:
             if isinstance(entry.strategy, World):

@@ -23,6 +23,7 @@ from onlinecal.engine import memory
 from onlinecal.engine.game import Game
 from onlinecal.study.entries import Planned
 from onlinecal.study.gammas import Gammas, Packer
+from onlinecal.study.panel import LAWS
 from onlinecal.study.planning import Cell
 from onlinecal.study.played import Batch, Joined, Played, together
 from onlinecal.study.promises import promises, steps
@@ -162,7 +163,7 @@ def _begin(cell: Cell, runs: range, threads: int) -> Game | Simulation:
     told["keeps"] = cell.panel.keeps
     if cell.in_world:
         return Simulation(*players, **told)
-    return Game(*players, schedule=cell.schedule, threads=threads, **told)
+    return Game(*players, schedule=cell.schedule, threads=threads, laws=cell.panel.laws, **told)
 
 
 class _Reading:
@@ -197,6 +198,10 @@ class _Reading:
     def _levels(self, part: int | None) -> Iterator[tuple[Any, LevelSets, list[Transcript | None] | None]]:
         """The places of some runs with known outcomes, their level sets, which are kept, and their rounds."""
         game = self._game
+        if part == LAWS:
+            known = ((run, game.gamma_of_laws(run)) for run in range(len(self._runs)))
+            yield from (([run], LevelSets.of([gamma]), None) for run, gamma in known if gamma is not None)
+            return
         for first, sets in game.levels_of(part):
             self._packer.take(0 if part is None else part + 1, first, sets)
             own = range(first, first + len(sets))

@@ -1,0 +1,66 @@
+"""Columns "of laws": each round counts with the whole law of its forecast."""
+
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.columns import Column
+from onlinecal.core.errors import InvalidParameter, ScenarioError
+from onlinecal.scenario import load
+
+MEASURES = ["ece", "brier"]
+
+
+def play(forecaster="harmonic", nature="contrarian_classes", **options):
+    given = {"horizon": [100, 256], "runs": 2, "measures": MEASURES, "laws": True, "progress": False}
+    return oc.play(forecaster, nature, **given | options)
+
+
+def test_columns_of_laws_beside_those_of_draws():
+    """The number of the prototype; draws are the same as without. They have no guarantees, which are of draws."""
+    study, plain = play(["harmonic", "simplex_hedging"]), play(["harmonic", "simplex_hedging"], laws=False)
+    assert [*study.columns] == ["ece", "brier", "ece of laws", "brier of laws"]
+    for cell, other in zip(study.cells, plain.cells, strict=True):
+        for name in MEASURES:
+            assert (cell.totals[name] == other.totals[name]).all()
+        assert {promise.measure for promise in cell.promises} <= {"ece"}
+    harmonic = study.cells[1]
+    assert (harmonic.forecaster, harmonic.horizon) == ("harmonic", 256)
+    assert (harmonic.totals["ece of laws"][-1] / 256).round(3).tolist() == [0.304] * 2
+    assert harmonic.totals["ece"].min() / 256 > 0.4
+
+
+def test_they_are_read_on_the_way_and_in_other_processes():
+    one, two = play(horizon=64, runs=3), play(horizon=64, runs=3, jobs=2)
+    assert one.cells == two.cells
+    totals = one.cells[0].totals["ece of laws"]
+    assert len(totals) > 2
+    assert totals[-1] == pytest.approx(play(horizon=[64]).cells[0].totals["ece of laws"][-1][0], abs=1e-9)
+
+
+def test_a_file_has_them(tmp_path):
+    study = play(horizon=64)
+    study.save(tmp_path / "x.db")
+    assert oc.load(tmp_path / "x.db").cells == study.cells
+    column = Column("class_measure", "ece", laws=True)
+    assert column.name == "ece of laws"
+    assert Column.from_json(column.as_json()) == column != Column("class_measure", "ece")
+    assert "laws" not in Column("class_measure", "ece").as_json()
+
+
+def test_a_scenario_has_them(tmp_path):
+    text = 'name = "x"\nhorizon = 20\nmeasures = "ece"\nforecasters = "harmonic"\nnatures = "categorical"\n'
+    (tmp_path / "x.toml").write_text(text + "laws = true\n")
+    (cell,) = load(tmp_path / "x.toml").cells
+    assert [column.name for column in cell.columns] == ["ece", "ece of laws"]
+    (tmp_path / "x.toml").write_text(text + "laws = 1\n")
+    with pytest.raises(ScenarioError, match="laws"):
+        load(tmp_path / "x.toml")
+
+
+def test_what_is_refused():
+    with pytest.raises(InvalidParameter, match="delay 3; expected outcomes that become known at once"):
+        play(delays=3)
+    with pytest.raises(InvalidParameter, match="'contrarian'; expected one of classes"):
+        play("forecast_hedging", "contrarian")
+    with pytest.raises(InvalidParameter, match="laws = 1; expected true or false"):
+        play(laws=1)
