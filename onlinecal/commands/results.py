@@ -206,8 +206,8 @@ def plot(
     results: Path = RESULTS,
     output: Path | None = option(".png, .svg or .pdf; default beside the results", "--output", "-o"),
     kind: str = option(
-        "curves, slopes, runs, exponents, pareto, sweep, tasks, people, groups, delays, reliability, regret, or "
-        "witness",
+        "curves, slopes, runs, exponents, pareto, sweep, tasks, people, groups, delays, reliability, regret, "
+        "witness, classes, or triangle",
         default="curves",
     ),
     measure: list[str] | None = option("which columns; may be repeated", "--measure", "-m"),
@@ -218,7 +218,7 @@ def plot(
     run: int | None = option("which run of a picture of levels; default all", min=0),
     round: int | None = option("which checkpoint of it; default the last"),
     group: str | None = option("of which group or stream it is; default all rounds"),
-    bins: int | None = option("of reliability, in place of levels", min=1),
+    bins: int | None = option("of reliability and classes, in place of levels", min=1),
     linear: bool = flag("linear axes of runs", "--linear"),
     dark: bool = flag("for a dark page", "--dark"),
     width: str | None = option("column (3.4), page (7), or inches"),

@@ -303,6 +303,16 @@ class ClassDistribution:
         s, q = (each[:, columns].sum(axis=1) for each in (self.tallies, self.means))
         return self._event(added(self.predictions, columns), s, q)
 
+    def merge(self, *others: "ClassDistribution") -> "ClassDistribution":
+        """Γ of all the rows together: total weights add, equal levels join; all have the same labels."""
+        parts = (self, *others)
+        if any(other.labels != self.labels for other in others):
+            raise InvalidData("merge: Γ of other labels; expected the same classes in one order")
+        v, s = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("predictions", "tallies")
+        )
+        return self.from_counts(v, s, labels=self.labels)
+
     def classwise(self, label: Label) -> JointDistribution:
         """Γ of the event that the outcome is this class, predicted with its probability."""
         return self.binary([label])

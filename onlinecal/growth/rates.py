@@ -124,8 +124,10 @@ def _best_known(what: Column) -> tuple[KnownRate, ...]:
         return ()
     found: dict[bool, list[tuple[KnownRate, int]]] = {False: [], True: []}
     for rate in KNOWN_RATES:
-        # A nature of K classes may play two of them. What is attained for two need not be for more.
-        if not applies(what, rate.upper) or (what.of_classes and rate.upper):
+        # A nature of K classes may play two of them, and the error of a class is at most that of all, but of kernels.
+        # What is attained for two classes need not be for more.
+        of_two = what.of_classes and (rate.upper or what.quantity == "kernel_ce")
+        if of_two or not applies(what, rate.upper):
             continue
         way = chain(what.quantity, rate.measure) if rate.upper else chain(rate.measure, what.quantity)
         if way is not None:

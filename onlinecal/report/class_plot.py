@@ -52,15 +52,20 @@ def _gamma(where: str, p: Any, y: Any, labels: Any) -> ClassDistribution:
     return ClassDistribution.from_samples(p, y, labels=labels)
 
 
-def _events(p: Any, y: Any, labels: Any) -> tuple[dict[str, Any], Kind, int]:
-    """Γ, or the evaluation, of the classes that are drawn, how, and the number of all."""
-    own = p.events if isinstance(p, ClassEvaluation) and y is None and labels is None else None
-    gamma = p.gamma if own and isinstance(p, ClassEvaluation) else _gamma("classes", p, y, labels)
+def events_of(gamma: ClassDistribution, own: Any = None) -> tuple[dict[str, Any], Kind]:
+    """Γ of the classes that are drawn, or what an evaluation has of their events, and how."""
     most = np.argsort(-gamma.base_rates, kind="stable")[:PANELS]
     events = {str(gamma.labels[k]): gamma.classwise(gamma.labels[k]) for k in sorted(most)}
     few = all(each.levels <= SINGLE for each in events.values())
     found = events if own is None else dict(zip(events, (own[k] for k in sorted(most)), strict=True))
-    return found, "points" if few else "smooth", gamma.classes
+    return found, "points" if few else "smooth"
+
+
+def _events(p: Any, y: Any, labels: Any) -> tuple[dict[str, Any], Kind, int]:
+    """The same of what was given, and the number of all classes."""
+    own = p.events if isinstance(p, ClassEvaluation) and y is None and labels is None else None
+    gamma = p.gamma if own and isinstance(p, ClassEvaluation) else _gamma("classes", p, y, labels)
+    return *events_of(gamma, own), gamma.classes
 
 
 @with_ours

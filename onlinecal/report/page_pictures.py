@@ -137,12 +137,13 @@ def kinds(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[s
     tasks = _tasks(study)
     bent = [curve.nature for curve in (study.curves(grown[:1]) if grown else []) if len(curve.rounds) > 2]
     joined = [cell.nature for cell in study.cells if cell.people]
+    classes = any(column.of_classes for column in study.columns.values())
     return [
         Kind("exponents", "Growth exponents", "Growth exponents", natures if fits else [], CELLS, CELLS,
              lambda some: ((some, grown), {})),
         Kind("pareto", f"{' and '.join(pair)}: Pareto fronts", "Pareto fronts", both, 6, FORECASTERS,
              lambda some: ((some, pair), {})),
-        Kind("reliability", "Reliability", "Reliability diagrams", natures, 4, 4,
+        Kind("reliability", "Reliability", "Reliability diagrams", [] if classes else natures, 4, 4,
              lambda some: _reliability(some, left), each=True),
         Kind("tasks", "Regrets of tasks", "Regrets of tasks", natures if tasks else [], 2,
              min(FORECASTERS, max(1, POINTS // max(1, tasks))), lambda some: ((some,), {}), each=True),

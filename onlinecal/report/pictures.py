@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 
 from onlinecal.core.columns import ALL, ROUNDS, Column
 from onlinecal.core.errors import InvalidParameter, meant
-from onlinecal.core.joint import JointDistribution
 from onlinecal.core.words import counted
 from onlinecal.report import plots
+from onlinecal.report.class_plot import events_of
 from onlinecal.study.curves import Study, columns_of, runs_of
 
 #: panels of Γ in one picture
@@ -21,7 +21,10 @@ CURVES = 1000
 
 
 class Kind(NamedTuple):
-    """The options that a picture takes, the most columns unasked, and whether it is drawn of curves, or of Γ."""
+    """The options that a picture takes, the most columns unasked, and what it is drawn of.
+
+    That is the study, curves, Γ of each pair, or Γ of classes of one pair.
+    """
 
     takes: tuple[str, ...] = ()
     most: int | None = None
@@ -39,6 +42,8 @@ KINDS: Mapping[str, Kind] = {
     "reliability": Kind(("run", "round", "group", "bins"), of="gammas"),
     "regret": Kind(("run", "round", "group", "measure"), of="gammas"),
     "witness": Kind(("run", "round", "group"), of="gammas"),
+    "classes": Kind(("run", "round", "bins"), of="classes"),
+    "triangle": Kind(("run", "round"), of="classes"),
     "tasks": Kind(),
     "runs": Kind(("measure", "linear"), 4, "curves"),
     "slopes": Kind(("measure",), 4, "curves"),
@@ -65,13 +70,29 @@ def draw(
             of = ", ".join(name for name, other in KINDS.items() if option in other.takes)
             raise InvalidParameter(f"--{option} with --kind {kind}; expected it with --kind {of}")
     plot, style = getattr(plots, kind), {"title": study.title} | dict(look or {})
-    if found.of == "gammas":
+    if found.of in ("gammas", "classes"):
+        mine = "classes" if any(c.of_classes for c in study.columns.values()) else "gammas"
+        if found.of != mine:
+            others = ", ".join(name for name, other in KINDS.items() if other.of == mine)
+            games = "classes" if mine == "classes" else "outcomes 0 and 1"
+            raise InvalidParameter(f"--kind {kind} in games of {games}; expected --kind {others}")
         if len(measure) > 1:
             raise InvalidParameter(f"--kind {kind} of {' and '.join(measure)}; expected one --measure")
         run, group = options.pop("run", None), options.pop("group", "")
         gammas = study_gammas(study, options.pop("round", None), run, group)
         which = f"{counted(runs_of(study.cells))} together" if run is None else f"run {run}"
         style["title"] = " · ".join(filter(None, (style["title"], group, which)))
+        if mine == "classes":
+            if len(gammas) > 1:
+                raise InvalidParameter(
+                    f"--kind {kind} of {len(gammas)} pairs of a forecaster and a nature; expected one, chosen by "
+                    "--forecaster and --nature"
+                )
+            ((pair, gamma),) = gammas.items()
+            style["title"] = " · ".join(filter(None, (style["title"], " against ".join(pair))))
+            if kind == "classes":  # without the band of reliability diagrams, as below
+                return plots.reliability(events_of(gamma)[0], band=None, **options, **style), ""
+            return plot(gamma, **style), ""
         if kind == "reliability":
             options["band"] = None  # in a game predictions depend on outcomes
         return plot(gammas, **options, **({"measure": measure[0]} if measure else {}), **style), ""
@@ -121,7 +142,7 @@ def draw(
 
 def study_gammas(
     study: Study, round: int | None = None, run: int | None = None, group: str = ""
-) -> dict[tuple[str, str], JointDistribution | None]:
+) -> dict[tuple[str, str], Any]:
     """(forecaster, nature with T) → Γ in the longest game, of a run or of all; None where it is not kept.
 
     Of the rounds of a `group` or a stream it is of the natures that have it.
@@ -142,7 +163,7 @@ def study_gammas(
             f"{len(longest)} pairs of a forecaster and a nature; expected at most {MOST}, chosen by --forecaster and "
             "--nature"
         )
-    found: dict[tuple[str, str], JointDistribution | None] = {}
+    found: dict[tuple[str, str], Any] = {}
     refused = ""
     for who, whom in (
         (who, whom) for who in study.forecasters for whom in study.natures if (who, whom) in longest

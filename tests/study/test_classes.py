@@ -10,6 +10,7 @@ from onlinecal.forecasters import ClassMean
 from onlinecal.growth.rates import best_known
 from onlinecal.measures.classes.catalogue import MEASURES
 from onlinecal.natures import Categorical, ContrarianClasses
+from onlinecal.report.pictures import draw, study_gammas
 from onlinecal.study.panel import Panel
 from tests import results
 
@@ -156,3 +157,25 @@ def test_tables_of_scenarios(tmp_path):
     cells = oc.scenario.load(path).cells
     assert cells[0].panel.names[:2] == ["ece", "toplabel(measure=brier)"]
     assert [column.kind for column in cells[0].columns] == ["class_measure"] * 2 + ["class_task"] * 4
+
+
+def test_pictures_of_gamma_are_those_of_classes():
+    study = played(horizon=40)
+    figure, _ = draw(study, "classes", bins=4)
+    assert len(figure.axes) == 2 * 4
+    with pytest.raises(
+        OnlinecalError, match="--kind reliability in games of classes; expected --kind classes, tri"
+    ):
+        draw(study, "reliability")
+    with pytest.raises(OnlinecalError, match=r"--kind triangle of 2 pairs .*; expected one"):
+        draw(played([ClassMean(), ClassMean(3)], horizon=40), "triangle")
+    with pytest.raises(
+        OnlinecalError, match="--kind classes in games of outcomes 0 and 1; expected --kind reliab"
+    ):
+        draw(played("constant", "drift", measures="ece", horizon=40), "classes")
+    # Γ of all runs together has the rounds of each.
+    ((_, gamma),) = study_gammas(study).items()
+    assert gamma.weight == 3 * 40
+    assert np.array_equal(
+        gamma.base_rates * 120, sum(study.gamma(run=run).tallies.sum(axis=0) for run in range(3))
+    )
