@@ -30,7 +30,8 @@ from onlinecal.naming import (
     task_of,
 )
 from onlinecal.schedules import Arrivals, Delays, Schedule, as_arrivals, as_delays
-from onlinecal.study.panel import Panel, listed
+from onlinecal.study.asked import listed
+from onlinecal.study.panel import Panel
 from onlinecal.study.planning import Entry, Plan, of_classes, plan
 
 #: characters of a label, and of a value in one, at most where that is possible; longer values are numbered

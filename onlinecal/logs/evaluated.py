@@ -25,7 +25,7 @@ from onlinecal.logs.units import OfLogs
 from onlinecal.measures import EVERYTHING, with_all
 from onlinecal.measures.base import Measure, ends
 from onlinecal.measures.groups import is_of_groups
-from onlinecal.study.panel import KNOWN, each_measure, listed, named_measure
+from onlinecal.study.asked import KNOWN, each_measure, listed, named_measure
 
 #: name → a measure that no game has
 OF_LOGS: dict[str, Measure] = {measure.name: measure for measure in (*line.MEASURES, *auc.MEASURES)}

@@ -15,7 +15,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.progress import Progress
 from onlinecal.logs.witnessed import BLOCKS, Block
 from onlinecal.measures.base import Bracket, Change, Ends, ends
-from onlinecal.study.panel import measured
+from onlinecal.study.asked import measured
 
 Function = Callable[[JointDistribution], Any]
 Draw = Callable[[int, np.random.Generator], tuple[Floats, Floats]]

@@ -19,10 +19,10 @@ from onlinecal.report.page_pictures import MOST, Gallery, gallery
 from onlinecal.report.tables import Table, of_rows
 from onlinecal.report.terminal import listed, number
 from onlinecal.report.totals import AGAINST_RATES, by_nature, legend_of, main_columns, totals
+from onlinecal.study.asked import known_measures
 from onlinecal.study.compare import Contest, ranking, remarks, simultaneous
 from onlinecal.study.curves import Study, runs_of
 from onlinecal.study.entries import Planned
-from onlinecal.study.panel import known_measures
 
 QUESTION = (
     "Each forecaster predicts the probability of a yes/no event, round by round, against natures, which decide the "

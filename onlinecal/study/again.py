@@ -14,10 +14,11 @@ from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.levels import LevelSets
 from onlinecal.core.progress import Progress
 from onlinecal.naming import measure_of, said_table, task_of
+from onlinecal.study.asked import Asked, AskedTask, listed
 from onlinecal.study.entries import Planned
 from onlinecal.study.gammas import Gammas, Group, whole_runs
 from onlinecal.study.lock import writing
-from onlinecal.study.panel import Asked, AskedTask, Panel, listed
+from onlinecal.study.panel import Panel
 from onlinecal.study.planning import Cell
 from onlinecal.study.played import Floats, Played
 from onlinecal.study.store import Store

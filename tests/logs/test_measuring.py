@@ -24,7 +24,7 @@ from onlinecal.logs.source import report_of
 from onlinecal.logs.thresholds import worst_threshold
 from onlinecal.measures import EVERYTHING
 from onlinecal.report.measured import decision
-from onlinecal.study.panel import named_measure
+from onlinecal.study.asked import named_measure
 from tests.command_line import onlinecal
 
 FAST = ("smooth_ce", "cutoff_ce", "ece", "brier", "cdl")
