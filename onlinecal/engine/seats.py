@@ -56,13 +56,16 @@ def caller(signature: Any, step: Any) -> Any:
     def of_one(row: Any, a: Any) -> Any:
         return step(row.ctypes, a)
 
+    def of_two(row: Any, a: Any, b: Any) -> Any:
+        return step(row.ctypes, a, b)
+
     def of_three(row: Any, a: Any, b: Any, c: Any) -> Any:
         return step(row.ctypes, a, b, c)
 
     def of_four(row: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
         return step(row.ctypes, a, b, c, d)
 
-    call = {1: of_one, 3: of_three, 4: of_four}[len(signature.args) - 1]
+    call = {1: of_one, 2: of_two, 3: of_three, 4: of_four}[len(signature.args) - 1]
     return compiled(signature.return_type(float64[::1], *signature.args[1:]), call)
 
 

@@ -103,8 +103,8 @@ def test_who_ignores_groups_is_hurt(horizon, seed):
 
 def test_bounds_of_all_groups_are_of_those_that_it_plays_for():
     for groups, names in (
-        (["odd"], {"ece"}),
-        (["third", "odd", "first"], {"ece", "multi_ece", "swap_multi_ece"}),
+        (["odd"], {"ece", "group_energy"}),
+        (["third", "odd", "first"], {"ece", "multi_ece", "swap_multi_ece", "group_energy"}),
     ):
         _, promises = totals(GroupHedging(groups=groups), "shifted", 50, 1, 0)
         assert {p.measure for p in promises} == names
@@ -203,17 +203,21 @@ def test_bounds_by_hand():
     def bound(n, horizon):
         return (11 * n) ** 0.5 + horizon / 20
 
-    groups, sizes, family = ("odd", "rare"), {"odd": "T/2", "rare": 0}, ("swap_multi_ece", "multi_ece", "ece")
-    assert bounds(GroupHedging(10, groups)) == dict.fromkeys(family, bound(3000, 1000))
-    assert bounds(GroupHedging(10, groups, sizes=sizes)) == dict.fromkeys(family, bound(1501, 1000))
+    def of(n, names=("swap_multi_ece", "multi_ece", "ece")):
+        return dict.fromkeys(names, bound(n, 1000)) | {"group_energy": n}
+
+    groups, sizes = ("odd", "rare"), {"odd": "T/2", "rare": 0}
+    assert bounds(GroupHedging(10, groups)) == of(3000)
+    assert bounds(GroupHedging(10, groups, sizes=sizes)) == of(1501)
     assert bounds(GroupHedging(10, groups, "size", sizes)) == {
-        "ece": bound(3000, 1000), "ece @ odd": bound(1500, 500), "ece @ rare": bound(3, 1),
+        "ece": bound(3000, 1000), "ece @ odd": bound(1500, 500), "ece @ rare": bound(3, 1), "group_energy": 3,
     }  # fmt: skip
-    assert bounds(GroupHedging(10)) == dict.fromkeys(family, bound(1000, 1000))
-    assert bounds(GroupHedging(10, ())) == {"ece": bound(1000, 1000)}
+    assert bounds(GroupHedging(10)) == of(1000)
+    assert bounds(GroupHedging(10, ())) == of(1000, ["ece"])
     late = [g.delayed(1000, 4) for g in GroupHedging(10, groups).guarantees]
-    assert late == [bound(3000 + 2 * 3000 * 3, 1000) + 4] * 3
-    assert [GroupHedging(groups=groups, sizes=sizes).steps_at(t) for t in (1000, 8000)] == [9, 17]
+    open = 3000 + 2 * 3000 * 3
+    assert late == [bound(open, 1000) + 4] * 3 + [open]
+    assert [GroupHedging(groups=groups, sizes=sizes).steps_at(t) for t in (1000, 8000)] == [8, 18]
 
 
 def test_late_outcomes(seed):
