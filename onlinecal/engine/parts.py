@@ -195,7 +195,7 @@ def plain_steps() -> Any:
             _reveal(key, number, noted)
         return 0
 
-    steps = (SAY, say), (LEARN, learn), (MOVE, move), (REVEAL, reveal)
+    steps: Any = (SAY, say), (LEARN, learn), (MOVE, move), (REVEAL, reveal)
     for _, step in steps:
-        step.calls_python = True  # type: ignore[attr-defined]
+        step.calls_python = True
     return [njit(signature, error_model="numpy")(step) for signature, step in steps]

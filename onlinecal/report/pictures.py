@@ -73,9 +73,9 @@ def draw(
     if found.of in ("gammas", "classes"):
         mine = "classes" if any(c.of_classes for c in study.columns.values()) else "gammas"
         if found.of != mine:
-            others = ", ".join(name for name, other in KINDS.items() if other.of == mine)
+            kinds = ", ".join(name for name, other in KINDS.items() if other.of == mine)
             games = "classes" if mine == "classes" else "outcomes 0 and 1"
-            raise InvalidParameter(f"--kind {kind} in games of {games}; expected --kind {others}")
+            raise InvalidParameter(f"--kind {kind} in games of {games}; expected --kind {kinds}")
         if len(measure) > 1:
             raise InvalidParameter(f"--kind {kind} of {' and '.join(measure)}; expected one --measure")
         run, group = options.pop("run", None), options.pop("group", "")
