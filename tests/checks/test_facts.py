@@ -16,6 +16,7 @@ from onlinecal.checks import facts
 from onlinecal.checks.conformance import conformance
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Guarantee
+from onlinecal.core.simplex import simplex_grid
 from onlinecal.core.strategy import FACTS, counts_open, memory_at, parameters, strategy_key
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import FORECASTERS, as_forecaster
@@ -128,7 +129,9 @@ def test_who_plays_on_a_grid_says_so(some_cases, seed):
         for role, forecaster, nature in games(case)[: case[0] == "forecaster"]:
             game = Game(forecaster, nature, horizon=facts.HORIZON, runs=range(1), seed=seed)
             points = getattr(game.forecaster, "grid", None)
-            if points is not None and len(points) > 1:
+            if spec.of_classes:
+                assert m is None or np.array_equal(game.forecaster.table, simplex_grid(m, nature.classes))
+            elif points is not None and len(points) > 1:
                 evenly = np.array_equal(points, np.arange(len(points)) / (len(points) - 1))
                 assert m == (len(points) - 1 if evenly else None), strategy_key(spec)
             assert m is None or facts.grid(role, forecaster, nature, seed) == "", strategy_key(spec)
