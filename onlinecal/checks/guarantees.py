@@ -16,7 +16,7 @@ from onlinecal.core.guarantee import Guarantee, OnGrid, Potential
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.levels import LevelSets
 from onlinecal.core.progress import Progress
-from onlinecal.core.strategy import required, strategy_label
+from onlinecal.core.strategy import classes_of, required, strategy_label
 from onlinecal.engine.game import Game
 from onlinecal.engine.horizon import check_horizon, checkpoints
 from onlinecal.engine.start import check_specification, same_outcomes, start
@@ -165,7 +165,7 @@ def check(
         theirs = [g for g in stated[1] if _forces(g, forecaster, nature, size.horizon)]
         if not mine and not theirs:
             continue
-        panel = _panel(mine + theirs)
+        panel = _panel(mine + theirs, classes_of(nature) > 0)
         times, totals, steps = _play(forecaster, nature, size, panel, proved=mine + theirs)
         names = strategy_label(forecaster), strategy_label(nature)
         for i, (g, step) in enumerate(zip(mine + theirs, steps, strict=True)):
@@ -354,7 +354,7 @@ def _levels(game: Game, part: int | None) -> Iterator[tuple[range, LevelSets, No
         yield range(first, first + len(sets)), sets, None
 
 
-def _panel(guarantees: Sequence[Guarantee]) -> Panel | None:
+def _panel(guarantees: Sequence[Guarantee], classes: bool) -> Panel | None:
     """The measures and tasks that the guarantees speak of; certificates come from the player."""
     measures: dict[str, Any] = {}
     tasks: dict[str, None] = {}
@@ -363,7 +363,7 @@ def _panel(guarantees: Sequence[Guarantee]) -> Panel | None:
             tasks[column.task] = None
         elif column.kind != "certificate":
             measures[replace(column, stream="").name] = {"name": column.measure, **dict(column.options)}
-    return Panel.of(measures.values(), list(tasks)) if measures or tasks else None
+    return Panel.of(measures.values(), list(tasks), classes=classes) if measures or tasks else None
 
 
 def _next_step(potential: Potential, game: Game, gammas: Sequence[JointDistribution]) -> float:

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
+from onlinecal.checks.guarantees import check
 from onlinecal.core.errors import OnlinecalError
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import ClassMean
+from onlinecal.forecasters import ClassMean, SimplexHedging
 from onlinecal.growth.rates import best_known
 from onlinecal.measures.classes.catalogue import MEASURES
 from onlinecal.natures import Categorical, ContrarianClasses
@@ -179,3 +180,12 @@ def test_pictures_of_gamma_are_those_of_classes():
     assert np.array_equal(
         gamma.base_rates * 120, sum(study.gamma(run=run).tallies.sum(axis=0) for run in range(3))
     )
+
+
+def test_the_check_of_guarantees_reads_measures_of_classes():
+    hedging, drawn = SimplexHedging(), {"horizon": 400, "runs": 4, "seed": 1}
+    (found,) = check([hedging], [NATURES[0]], **drawn)
+    game = Game(hedging, NATURES[0], horizon=400, runs=range(4), seed=1)
+    game.advance(400)
+    mean = np.mean([400 * oc.measures.classes.ece(gamma) for gamma in game.gammas()])
+    assert found.ratio == pytest.approx(mean / found.guarantee.bound(400))
