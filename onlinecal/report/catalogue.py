@@ -8,9 +8,9 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import partial
 from typing import Any
 
-from onlinecal.core.columns import Column
+from onlinecal.core.columns import Column, Kind
 from onlinecal.core.errors import LIST, UnknownName, meant
-from onlinecal.core.guarantee import Guarantee, tightest
+from onlinecal.core.guarantee import tightest
 from onlinecal.core.modules import locate
 from onlinecal.core.strategy import FACTS, parameters
 from onlinecal.core.writing import scenarios
@@ -26,6 +26,7 @@ from onlinecal.measures.groups import OF_GROUPS
 from onlinecal.naming import as_strategy, foreign, kind_of
 from onlinecal.natures import NATURES, Categorical
 from onlinecal.schedules import ARRIVALS, DELAYS
+from onlinecal.study.asked import known_measures
 from onlinecal.worlds import WORLDS, World
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -106,7 +107,7 @@ def entries(name: str) -> list[dict[str, Any]]:
     return [
         {
             "kind": kind, "name": name, "parameters": parameters_of(thing),
-            "guarantees": [str(g) for g in _guarantees(thing)], "implied": _implied(_guarantees(thing)),
+            "guarantees": [str(g) for g in _guarantees(thing)], "implied": _implied(thing),
             **(_facts(kind, thing) if kind in PLAYERS else {}),
             "documentation": _documentation(thing),
         }
@@ -131,13 +132,16 @@ def _guarantees(thing: Any) -> tuple[Any, ...]:
     return getattr(thing(), "guarantees", ())
 
 
-def _implied(guarantees: tuple[Guarantee, ...]) -> list[str]:
+def _implied(thing: Any) -> list[str]:
     """Bounds on other measures and on every task that follow, a line each: ``≤ 2(2√T + 1): smooth_ce``."""
+    classes = bool(getattr(thing, "of_classes", False))
+    kind: Kind = "class_measure" if classes else "measure"
+    guarantees, measures = _guarantees(thing), known_measures(classes) if classes else MEASURES
     stated = {g.measure for g in guarantees}
-    names = [name for name in (*MEASURES, "swap_regret", "external_regret") if name not in stated]
+    names = [name for name in (*measures, "swap_regret", "external_regret") if name not in stated]
     lines: dict[str, list[str]] = {}
     for name in names:
-        for g in tightest(guarantees, Column("measure", name), COMPARED_AT):
+        for g in tightest(guarantees, Column(kind, name), COMPARED_AT):
             lines.setdefault(g.short.removeprefix(f"{name} "), []).append(name)
     return [f"{relation}: {', '.join(measures)}" for relation, measures in lines.items()]
 

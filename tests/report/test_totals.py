@@ -11,6 +11,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth.words import NONE, line
+from onlinecal.measures import MEASURES
 from onlinecal.report import catalogue
 from onlinecal.report import totals as overviews
 from onlinecal.report.comparing import answer
@@ -31,6 +32,7 @@ from onlinecal.report.totals import (
     totals_markdown,
     ways_on,
 )
+from onlinecal.study.asked import known_measures
 from onlinecal.study.curves import Study, summary
 from onlinecal.study.tables import export
 from tests.command_line import onlinecal
@@ -202,6 +204,13 @@ def test_a_docstring_is_its_own(tmp_path, monkeypatch, capsys):
         assert found["documentation"] == documentation
         print_entry(found)
         assert (documentation or "It has no docstring.") in capsys.readouterr().out
+
+
+def test_what_a_bound_implies_is_of_games_of_its_kind():
+    for name, there in (("simplex_hedging", known_measures(classes=True)), ("forecast_hedging", MEASURES)):
+        (found,) = catalogue.entries(name)
+        implied = {word for line in found["implied"] for word in line.partition(": ")[2].split(", ")}
+        assert {"smooth_ce", "cdl", "swap_regret"} <= implied <= {*there, "swap_regret", "external_regret"}
 
 
 # ---------------------------------------------------------------- files
