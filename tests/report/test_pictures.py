@@ -225,7 +225,10 @@ def test_levels_that_are_not_there(study, monkeypatch):
 
 
 # That of groups, which this study lacks, is in test_groups.
-@pytest.mark.parametrize("kind", some_fast(4, [kind for kind, found in KINDS.items() if kind != "groups" and found.of != "classes"]))
+@pytest.mark.parametrize(
+    "kind",
+    some_fast(4, [kind for kind, found in KINDS.items() if kind != "groups" and found.of != "classes"]),
+)
 def test_every_picture_has_a_name(kind, study):
     fig, left = draw(study, kind, **({"against": "T"} if kind == "sweep" else {}))
     fig.draw_without_rendering()
