@@ -12,10 +12,11 @@ from onlinecal.core.strategy import some, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
 from onlinecal.engine.parts import begin_part
-from onlinecal.engine.steps import Run, kernel, law, note, own_uniform, shared, state
+from onlinecal.engine.steps import Run, kernel, law, note, shared, state
 from onlinecal.forecasters._simplex import rank_of, round_shares, round_whole
 from onlinecal.forecasters.base import Forecaster, OfOthers, OnSimplex
 from onlinecal.forecasters.composed import is_law, joined, part_of, pass_on
+from onlinecal.forecasters.perturbed import geometric, scale_of, uniform_steps
 
 
 @dataclass(frozen=True)
@@ -103,11 +104,10 @@ class ClassLeader(OnSimplex):
         mean = math.sqrt(horizon / self.classes)
         if self.mean is not None:
             mean = check_expression("mean", self.mean, 0.0, 1e12, horizon)
-        # As of `PerturbedLeader`: Z is the integer part of log u / log(mean/(1 + mean)).
-        scale = 0.0 if mean == 0.0 else 1.0 / math.log(mean / (1.0 + mean))
+        say, draw = uniform_steps(shaken)
         return steps.Forecaster(
-            shake_all, count_classes, [0.0] * 3 * self.classes, [self.steps_at(horizon), scale, self.atoms],
-            size=self.atoms, table=self.table_at(horizon), draw=shake_one, stream=stream,
+            say, count_classes, [0.0] * 3 * self.classes, [self.steps_at(horizon), scale_of(mean), self.atoms],
+            size=self.atoms, table=self.table_at(horizon), draw=draw, stream=stream,
         )  # fmt: skip
 
 
@@ -118,30 +118,12 @@ def shaken(run, number, j):
     k, total = len(counts), 0.0
     first = k * ((number - 1) * int(given[2]) + j)
     for y in range(k):
-        # 1 − u is in (0, 1], so the logarithm is finite.
-        noisy[y] = counts[y] + math.floor(math.log(1.0 - own_uniform(run, first + y)) * given[1])
+        noisy[y] = counts[y] + geometric(run, first + y, given[1])
         total += noisy[y]
     if total == 0.0:
         noisy[:] = 1.0
     round_whole(noisy, int(given[0]), parts)
     return float(rank_of(parts))
-
-
-def shake_all(run: Run, number: int) -> int:
-    """The state is that of `say_shares`."""
-    atoms, (values, weights) = int(shared(run)[2]), law(run)
-    for j in range(atoms):
-        values[j], weights[j] = shaken(run, number, j), 1.0 / atoms
-    return atoms
-
-
-def shake_one(run: Run, u: float, number: int) -> float:
-    """The atoms are independent: the noise of the others is not needed."""
-    atoms = int(shared(run)[2])
-    j, total = 0, 1.0 / atoms
-    while total <= u and j < atoms - 1:
-        j, total = j + 1, total + 1.0 / atoms
-    return shaken(run, number, j)
 
 
 #: atoms of a law of several forecasters, at most

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -50,15 +51,15 @@ class PerturbedLeader(Forecaster):
     atoms: int = 16
 
     def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
+        say, draw = uniform_steps(shaken)
         return steps.Forecaster(
-            shake_all, count_outcomes, [0, 0], [self._scale(horizon), self.atoms], size=self.atoms, draw=shake_one,
+            say, count_outcomes, [0, 0], [self._scale(horizon), self.atoms], size=self.atoms, draw=draw,
             stream=stream,
         )  # fmt: skip
 
     def _scale(self, horizon: int) -> float:
-        # P(Z ≥ z) = a^z with a = mean/(1 + mean): Z is the integer part of log u / log a.
         mean = check_expression("mean", self.mean, 0.0, 1e12, horizon)
-        return 0.0 if mean == 0.0 else 1.0 / math.log(mean / (1.0 + mean))
+        return scale_of(mean)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -67,33 +68,51 @@ class PerturbedLeader(Forecaster):
         return (Guarantee(column, "√T", math.sqrt, "rate", Sight.HISTORY, source),)
 
 
+def scale_of(mean: float) -> float:
+    """The scale of `geometric` for noise of this mean."""
+    # P(Z ≥ z) = a^z with a = mean/(1 + mean): Z is the integer part of log u / log a.
+    return 0.0 if mean == 0.0 else 1.0 / math.log(mean / (1.0 + mean))
+
+
+@kernel
+def geometric(run, i, scale):
+    """The geometric noise of uniform i of the run."""
+    # 1 − u is in (0, 1], so the logarithm is finite.
+    return math.floor(math.log(1.0 - own_uniform(run, i)) * scale)
+
+
+@cache
+def uniform_steps(atom: Any) -> tuple[Any, Any]:
+    """The steps `say` and `draw` of a law that is uniform over independent atoms; the last shared number says how many.
+
+    `atom(run, number, j)` is forecast j of a round.
+    """
+
+    def say(run: Run, number: int) -> int:
+        atoms, (values, weights) = int(shared(run)[-1]), law(run)
+        for j in range(atoms):
+            values[j], weights[j] = atom(run, number, j), 1.0 / atoms
+        return atoms
+
+    def draw(run: Run, u: float, number: int) -> float:
+        # The noise of the other atoms is not needed.
+        atoms = int(shared(run)[-1])
+        j, total = 0, 1.0 / atoms
+        while total <= u and j < atoms - 1:
+            j, total = j + 1, total + 1.0 / atoms
+        return atom(run, number, j)
+
+    return say, draw
+
+
 @kernel
 def shaken(run, number, j):
     """Forecast j of a round, with the noise of two uniforms of its own."""
     rounds, ones, scale = state(run)[0], state(run)[1], shared(run)[0]
     first = 2 * ((number - 1) * int(shared(run)[1]) + j)
-    # 1 − u is in (0, 1], so the logarithm is finite.
-    z0 = math.floor(math.log(1.0 - own_uniform(run, first)) * scale)
-    z1 = math.floor(math.log(1.0 - own_uniform(run, first + 1)) * scale)
+    z0, z1 = geometric(run, first, scale), geometric(run, first + 1, scale)
     total = rounds + z0 + z1
     return (ones + z1) / total if total > 0 else 0.5
-
-
-def shake_all(run: Run, number: int) -> int:
-    """The state is how many rounds there were and how many outcomes 1."""
-    atoms, (values, weights) = int(shared(run)[1]), law(run)
-    for j in range(atoms):
-        values[j], weights[j] = shaken(run, number, j), 1.0 / atoms
-    return atoms
-
-
-def shake_one(run: Run, u: float, number: int) -> float:
-    """The atoms are independent: the noise of the others is not needed."""
-    atoms = int(shared(run)[1])
-    j, total = 0, 1.0 / atoms
-    while total <= u and j < atoms - 1:
-        j, total = j + 1, total + 1.0 / atoms
-    return shaken(run, number, j)
 
 
 #: √t times the rate of round t
