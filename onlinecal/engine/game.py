@@ -265,10 +265,11 @@ class Game(Result):
             if self.streams > 1:
                 streams = self.events.parts_of(first, self.asked + rounds, times) % self.streams
             log = self.transcripts.lend(first, times, listed.known, streams, listed.told)
-        runs, rules = len(self.runs), self._rules()
+        runs, (rules, shown) = len(self.runs), self._rules()
         play = partial(
             loop.play_runs(), *loop.steps_of(self.forecaster, self.nature), self.rows, self.mine_from, self.tables,
-            loop.Questions(listed.codes, listed.parts, listed.times, self.asked), rules, loop.Told(*lent, *log, laws),
+            loop.Questions(listed.codes, listed.parts, listed.times, self.asked), rules, shown,
+            loop.Told(*lent, *log, laws),
         )  # fmt: skip
         threads = min(self.threads, runs, max(1, runs * rounds // THREAD))
         bounds = np.linspace(0, runs, threads + 1).astype(int).tolist()
@@ -319,16 +320,19 @@ class Game(Result):
         theirs.rows = self.rows
         point_to_law(self.rows, start)
 
-    def _rules(self) -> Any:
+    def _rules(self) -> tuple[Any, Any]:
         mine, theirs = self.forecaster, self.nature
         places = {kind: place for place, kind in theirs.reveals.items()} | {ASKED_AT: -1}
         needs = [(places[kind], place) for place, kind in mine.needs.items()]
         sides = theirs.by_side and mine.side is not None
         draws = mine.draw is not None and (theirs.sight < loop.LAW_SEEN or sides) and not self.of_laws
-        return loop.Rules(
+        rules = loop.Rules(
             mine.size, float(self.levels - 1 if self.classes else 1), self.classes or 2, self.classes > 0,
             int(theirs.sight), draws, sides, theirs.hear is not None, mine.note + theirs.note > 0,
-            theirs.reveal is not None or len(needs) + len(theirs.times) > 0, np.array(needs, np.int64).reshape(-1, 2),
+            theirs.reveal is not None or len(needs) + len(theirs.times) > 0,
+        )  # fmt: skip
+        return rules, loop.Shown(
+            np.array(needs, np.int64).reshape(-1, 2),
             np.array([] if self.transcripts is None else [places[kind] for kind in self.transcripts.kinds], np.int64),
             np.array(theirs.times, np.int64), np.array([places[group] for group in self.groups], np.int64),
         )  # fmt: skip

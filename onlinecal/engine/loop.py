@@ -42,14 +42,15 @@ QUESTION = 4
 Questions, QUESTIONS = _record("Questions", events=int64[::1], parts=int32[::1], times=F1, asked=int64)
 #: the rules: atoms of a law at most, and the largest forecast, which is 1 or the last place of a table. Then: how many
 #: outcomes there are, whether nature writes q into its note, and what nature sees. Then: whether the forecaster draws,
-#: and whether it tells the side. Then: whether nature hears, whether there are notes, whether there is context. From
-#: where in nature's note to where in the forecaster's context goes (from −1: the time). Then: the places in nature's
-#: note that are logged, those of the time, and those of groups.
+#: and whether it tells the side. Then: whether nature hears, whether there are notes, whether there is context.
 Rules, RULES = _record(
     "Rules", size=int64, most=float64, outcomes=int64, classes=boolean, sees=int64, draws=boolean, sides=boolean,
-    hears=boolean, noted=boolean, shown=boolean, needs=int64[:, ::1], keeps=int64[::1], times=int64[::1],
-    groups=int64[::1],
+    hears=boolean, noted=boolean, shown=boolean,
 )  # fmt: skip
+#: the context: from where in nature's note to where in the forecaster's it goes (from −1: the time). Then: the places
+#: in nature's note that are logged, those of the time, and those of groups. These vectors are apart from the rules,
+#: since numba counts every vector of a tuple that is handed on, which takes longer than a round.
+Shown, SHOWN = _record("Shown", needs=int64[:, ::1], keeps=int64[::1], times=int64[::1], groups=int64[::1])
 #: the history, as `history` says; a log of told rounds as in `transcripts` (empty: none); and laws (empty: none)
 Told, TOLD = _record(
     "Told", grid=F1, counts=int64[:, :, :, ::1], said=F2, owner=int32[:, ::1], filled=int64[::1], log=F3,
@@ -136,11 +137,11 @@ def resolve(learn, hear, mine, theirs, table, number, place, forecast, outcome, 
 
 
 @accessor
-def show(reveal, mine, theirs, table, number, time, rules):
+def show(reveal, mine, theirs, table, number, time, needs, times):
     """Lets nature reveal a context, and gives the forecaster what it needs of it."""
-    needs, table[CALLED] = rules.needs, -number
-    for i in range(len(rules.times)):
-        note(theirs)[rules.times[i]] = time
+    table[CALLED] = -number
+    for i in range(len(times)):
+        note(theirs)[times[i]] = time
     if reveal(theirs, number) < 0:
         return BAD_CONTEXT
     for i in range(len(needs)):
@@ -171,16 +172,16 @@ def add_law(laws, law, size, outcomes, outcome):
 
 @kernel
 def play_run(
-    say, draw, side, learn, move, hear, reveal, mine, theirs, table_at, length, questions, rules, grid_at, points,
-    counts_at, counted, said, owner, filled, log, logged, laws, r,
+    say, draw, side, learn, move, hear, reveal, mine, theirs, table_at, length, questions, rules, shown, grid_at,
+    points, counts_at, counted, said, owner, filled, log, logged, laws, r,
 ):  # fmt: skip
     """Plays the events in one run: what stopped it, the question, and the value that did."""
     # Vectors at a pointer are not counted by numba, which costs more than a round.
     table, grid = carray(table_at, length), carray(grid_at, points)
     counts = carray(counts_at, counted).view(np.int64)
-    groups = rules.groups  # taken out once, since each time is counted
     number, before, fault = questions.asked, questions.asked, FINE
-    events, parts, times, keeps = questions.events, questions.parts, questions.times, rules.keeps
+    events, parts, times = questions.events, questions.parts, questions.times
+    needs, keeps, timed, groups = shown.needs, shown.keeps, shown.times, shown.groups
     at_once, last = len(events) == 0, len(times) if len(events) == 0 else len(events)
     slot, kind, own, keys = 0, BOTH, 0, said.view(np.int64)
     outcomes, per = rules.outcomes, (points - 1) / rules.most
@@ -195,7 +196,7 @@ def play_run(
         if kind <= BOTH:
             number += 1
             if rules.shown:
-                fault = show(reveal, mine, theirs, table, number, times[number - before - 1], rules)
+                fault = show(reveal, mine, theirs, table, number, times[number - before - 1], needs, timed)
                 if fault != FINE:
                     return fault, number, 0.0
                 if len(groups) > 0:
@@ -246,12 +247,14 @@ def play_run(
 
 RESULT = types.Tuple((int64, int64, int64, float64))
 STEPS = SAY, DRAW, SIDE, LEARN, MOVE, LEARN, REVEAL
-SIGNATURE = RESULT(*map(types.FunctionType, STEPS), F2, int64, F2, QUESTIONS, RULES, TOLD, int64, int64)
+SIGNATURE = RESULT(
+    *map(types.FunctionType, STEPS), F2, int64, F2, QUESTIONS, RULES, SHOWN, TOLD, int64, int64
+)
 
 
 def _play_runs(
     say: Any, draw: Any, side: Any, learn: Any, move: Any, hear: Any, reveal: Any, rows: Any, mine_from: int,
-    tables: Any, questions: Any, rules: Any, told: Any, first_run: int, last_run: int,
+    tables: Any, questions: Any, rules: Any, shown: Any, told: Any, first_run: int, last_run: int,
 ) -> tuple[int, int, int, float]:  # fmt: skip
     """Plays the events in these runs: what stopped the first that was stopped, its run, the question, the value.
 
@@ -265,7 +268,7 @@ def _play_runs(
         theirs, mine = pointer(rows[r].ctypes), pointer(rows[r, mine_from:].ctypes)
         table = pointer(tables[r].ctypes)
         fault, number, value = play_run(
-            say, draw, side, learn, move, hear, reveal, mine, theirs, table, tables.shape[1], questions, rules,
+            say, draw, side, learn, move, hear, reveal, mine, theirs, table, tables.shape[1], questions, rules, shown,
             pointer(told.grid.ctypes), points, pointer(counts.view(np.float64).ctypes), counts.size,
             told.said[listed], told.owner[listed], told.filled, log, told.logged, laws, r,
         )  # fmt: skip
