@@ -1,4 +1,4 @@
-"""The table of how fast games are played: `python -m tests.benchmarks.speed --write` puts it into docs/speed.md."""
+"""How fast games are played: `python -m tests.benchmarks.speed`; with `--write` some rows go into docs/speed.md."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import datetime
 import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -173,7 +173,7 @@ IN_GROUPS, IN_PYTHON = f.GroupHedging(m="T^(1/3)"), f.Scalar(InGroups)
 FAMILY = ["multi_ece", "swap_multi_ece", "multi_linf", "multi_l2", "multiaccuracy"]
 LATE = {"schedule": Schedule(delays=Constant(10))}
 PARETO = {"schedule": Schedule(Poisson(), Pareto())}
-#: what the table calls it → what is played
+#: what the table calls it → what is played; the page has the rows of `ON_PAGE`
 ROWS: dict[str, Callable[[], Row]] = {
     "forecast hedging vs contrarian": lambda: game(HEDGING, CONTRARIAN),
     "the same, one run, T = 2·10⁶": lambda: game(HEDGING, CONTRARIAN, 1, LONG),
@@ -192,8 +192,8 @@ ROWS: dict[str, Callable[[], Row]] = {
     "one run with a copy for each of two streams (`separate`), delay 10": lambda: game(
         f.Separate(HEDGING), TWO, 1, **LATE
     ),
-    "the same, delay and 33 checkpoints with two measures, in a study": lambda: study(0),
-    "and with 1,000 decision makers who come and go": lambda: study(1000),
+    "a study of it, delay 10, 33 checkpoints, two measures": lambda: study(0),
+    "that study with 1,000 decision makers who come and go": lambda: study(1000),
     "forecast hedging vs drift": lambda: game(HEDGING, n.Drift()),
     "almost one step ahead vs contrarian": lambda: game(f.AlmostOneStepAhead(), CONTRARIAN),
     "CDL minimiser vs contrarian": lambda: game(CDL, CONTRARIAN),
@@ -230,6 +230,13 @@ ROWS: dict[str, Callable[[], Row]] = {
     "a compiled loop written for the first game alone, one run": lambda: Row(compiled, LONG),
     "a plain Python loop of the first, one run": lambda: Row(plain, ROUNDS),
 }  # fmt: skip
+ON_PAGE = [
+    "forecast hedging vs contrarian", "the same, 64 runs, two threads", "the same, with a delay of 10",
+    "a study of it, delay 10, 33 checkpoints, two measures", "that study with 1,000 decision makers who come and go",
+    "almost one step ahead vs contrarian", "CDL minimiser vs contrarian", "Foster–Vohra vs contrarian",
+    "a user's plain class vs contrarian, one run, beside a plain loop of it", "the same class, compiled",
+    "questions asked and resolved by hand, one run", "one game of 100 rounds by `oc.play`, read at the end",
+]  # fmt: skip
 
 
 def seconds(play: Callable[[], None]) -> float:
@@ -258,8 +265,8 @@ def processor() -> str:
     return names[0] if names else "unknown processor"
 
 
-def table() -> str:
-    """The text of docs/speed.md."""
+def table(labels: Iterable[str] = ON_PAGE) -> str:
+    """These rows."""
     lines = [
         f"One core of {processor()} unless two threads are named, medians of 5 to 25 times on {datetime.date.today()}.",
         "A plain Python loop was timed before each time, since the machine was not equally fast at all times.",
@@ -267,26 +274,27 @@ def table() -> str:
         "| game, 64 runs, T = 10⁵ | million run-rounds/s | times plain Python |",
         "| --- | ---: | ---: |",
     ]
-    for label, made in ROWS.items():
-        row = made()
+    for label in labels:
+        row = ROWS[label]()
         rate, ratio = rates(row)
         lines.append(f"| {label} | {_short(rate)} | {'1' if row.play is plain else _short(ratio)} |")
     return "\n".join(lines)
 
 
 def _short(x: float) -> str:
-    return f"{x:.0f}" if x >= 9.95 else f"{x:.1f}" if x >= 0.95 else f"{x:.1g}"
+    return f"{x:.0f}" if x >= 9.95 else f"{x:.1f}" if x >= 0.95 else f"{x:.2g}"
 
 
-def main(block: str, make: Callable[[], str]) -> None:
-    """Prints a table, and with --write puts it into its block of docs/speed.md."""
+def main(block: str, make: Callable[[], str], every: Callable[[], str] | None = None) -> None:
+    """Prints a table, or every row of it, and with --write puts it into its block of docs/speed.md."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
-    write, text = parser.parse_args().write, make()
+    write = parser.parse_args().write
+    text = make() if write or every is None else every()
     print(text)
     if write:
         rewrite(DOCS / "speed.md", block, text)
 
 
 if __name__ == "__main__":
-    main("games", table)
+    main("games", table, lambda: table(ROWS))
