@@ -184,7 +184,7 @@ def play_run(
     needs, keeps, timed, groups = shown.needs, shown.keeps, shown.times, shown.groups
     at_once, last = len(events) == 0, len(times) if len(events) == 0 else len(events)
     slot, kind, own, keys = 0, BOTH, 0, said.view(np.int64)
-    outcomes, per = rules.outcomes, (points - 1) / rules.most
+    outcomes, per = rules.outcomes, 1.0 if rules.classes else points - 1.0
     for e in range(last):
         if not at_once:
             kind, slot = events[e] & CODE - 1, events[e] // CODE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Protocol
 
 from onlinecal.core.simplex import UNIT
@@ -58,14 +58,18 @@ class Classes:
         self.many = many
 
     def law(self, said: Any) -> Law:
-        atoms = said.items() if isinstance(said, dict) else [(said, 1.0)]
-        return [(self._point("", value), float(weight)) for value, weight in atoms]
+        if not isinstance(said, dict):
+            return [(self._point("", said), 1.0)]
+        if not all(map(is_scalar, said.values())):
+            raise Unplayable(f"stated {brief(said)}", "a dict {forecast: weight}")
+        return [(self._point("a law on ", value), float(weight)) for value, weight in said.items()]
 
     def check(self, law: Law) -> Law:
         for point, _ in law:
             if not (min(point) >= 0.0 and abs(sum(point) - 1.0) <= UNIT):
                 raise Unplayable(
-                    f"stated the forecast {brief(point)}", f"{self.many} probabilities that sum to 1"
+                    f"stated the forecast {brief(point)}",
+                    f"{self.many} probabilities that sum to 1 within {UNIT:g}",
                 )
         weights = [weight for _, weight in law]
         if not (weights and min(weights) >= 0.0 and abs(sum(weights) - 1.0) <= ROUNDING):
@@ -83,18 +87,19 @@ class Classes:
         return draw([(0.0, weight) for weight in q], uniforms(index))[0]
 
     def _point(self, name: str, said: Any) -> tuple[float, ...]:
-        try:
-            point = tuple(float(each) + 0.0 for each in said)  # −0.0 becomes 0.0
-        except (TypeError, ValueError):
-            point = ()
-        if len(point) != self.many:
-            raise Unplayable(f"stated {name}{brief(said)}", f"{self.many} probabilities, one for each class")
-        return point
+        # A set has no order, and a dict or a word is no list of its keys or letters.
+        listed = isinstance(said, Iterable) and not isinstance(said, Mapping | Set | str)
+        point = tuple(said) if listed else ()
+        if len(point) != self.many or not all(map(is_scalar, point)):
+            expected = f"{self.many} probabilities, one for each class"
+            raise Unplayable(f"stated {name}{brief(said)}", expected)
+        return tuple(float(each) + 0.0 for each in point)  # −0.0 becomes 0.0
 
 
 def bad_q(q: Sequence[float], classes: int) -> Unplayable:
     """The fault of a nature that stated something else than probabilities of the classes."""
-    return Unplayable(f"stated q = {brief(list(map(float, q)))}", f"{classes} probabilities that sum to 1")
+    expected = f"{classes} probabilities that sum to 1 within {ROUNDING:g}"
+    return Unplayable(f"stated q = {brief(list(map(float, q)))}", expected)
 
 
 TWO = TwoOutcomes()

@@ -94,6 +94,14 @@ def test_one_round_is_a_game():
     assert (gamma.predictions.tolist(), gamma.means.tolist()) == ([[1, 0, 0]], [[0, 1, 0]])
 
 
+def test_a_table_may_have_a_single_point():
+    """The place on it is found without a look at what is behind it in memory, here zeros."""
+    game = game_of(f.Harmonic(), n.Categorical(), horizon=1)
+    game.history.grid = np.zeros(9)[:1]
+    game.advance(1)
+    assert [gamma.predictions.tolist() for gamma in game.gammas()] == [[[1 / 3] * 3]] * 2
+
+
 @pytest.mark.parametrize("m", [None, 4])
 def test_the_contrarian_in_plain_python_plays_as_the_compiled_one(m):
     """Nothing is drawn, so that both games are the same though their names differ."""
@@ -215,6 +223,25 @@ class Chosen(Shares):
 class Number(Least):
     def probability(self, round):
         return 0.5
+
+
+@pytest.mark.parametrize(("said", "words"), [
+    ({0.5, 0.3, 0.2}, "stated {.*}"), ("100", "stated '100'"), (["0.5", "0.3", "0.2"], r"stated \['0.5', '0.3', "),
+    ({0: 0.5, 1: 0.3, 2: 0.2}, "stated a law on 0"), ({(1, 0): 1}, r"stated a law on \(1, 0\)"),
+    ({(1, 0, 0): "1"}, r"stated {\(1, 0, 0\): '1'} in round 1, run 0; expected a dict {forecast: weight}"),
+], ids=str)  # fmt: skip
+def test_what_is_no_list_of_numbers_is_no_forecast(said, words):
+    """A set has no order: its numbers would come in any."""
+    mine = f.as_forecaster(type("Said", (Shares,), {"forecast": lambda self: said}))
+    with pytest.raises(InvalidForecast, match=words):
+        played(mine, n.Categorical())
+
+
+def test_keys_of_a_dict_are_no_probabilities():
+    """0 and 1 add up to 1."""
+    theirs = type("Keyed", (Least,), {"classes": 2, "probability": lambda self, round: {0: 0.5, 1: 0.5}})
+    with pytest.raises(InvalidForecast, match="stated q = {0: 0.5, 1: 0.5} in round 1, run 0"):
+        played(f.ClassMean(), theirs)
 
 
 @oc.compiled
