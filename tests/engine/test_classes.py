@@ -240,7 +240,7 @@ def test_what_is_no_list_of_numbers_is_no_forecast(said, words):
 def test_keys_of_a_dict_are_no_probabilities():
     """0 and 1 add up to 1."""
     theirs = type("Keyed", (Least,), {"classes": 2, "probability": lambda self, round: {0: 0.5, 1: 0.5}})
-    with pytest.raises(InvalidForecast, match="stated q = {0: 0.5, 1: 0.5} in round 1, run 0"):
+    with pytest.raises(InvalidForecast, match=r"stated q = {0: 0.5, 1: 0.5} in round 1, run 0"):
         played(f.ClassMean(), theirs)
 
 
