@@ -9,9 +9,11 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import Table
+from onlinecal.logs import reference
+from onlinecal.logs.clusters import Blocks
 from onlinecal.logs.columns import Asked
 from onlinecal.logs.evaluation import evaluate
-from onlinecal.logs.groups import SHOWN, furthest
+from onlinecal.logs.groups import SHOWN, Families, Samples, furthest
 from onlinecal.logs.measuring import Settings, measure_log
 from onlinecal.logs.reading import read_log
 from onlinecal.logs.source import report_of
@@ -99,6 +101,45 @@ def test_calibrated_groups_are_seldom_told_from_chance(kind):
             low[i] += one.p_value <= 0.1
         low[len(SHOWN)] += "Worst group" in found.groups.words
     assert max(low.values()) < 17
+
+
+def test_values_that_only_rounding_tells_apart_are_equally_large():
+    """Of three rows at .5 one or two are 1 at least: 1/6 from .5 is the least there is, and |2/3 − .5| < |1/3 − .5|."""
+    found = evaluate(
+        [0.5] * 3, [1, 0, 0], groups={"own": [1, 1, 1]}, measures=["ece", "cdl"], bootstrap=0, reference=99
+    )
+    assert {one.name: one.p_value for one in found.groups.measures} == dict.fromkeys(
+        (one.name for one in found.groups.measures), 1.0
+    )
+    assert [row.p_value for row in found.rows] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_at_very_many_levels_groups_are_compared_at_groups_of_levels(monkeypatch, weighted):
+    monkeypatch.setattr(reference, "MOST_DRAWN", 50)
+    monkeypatch.setattr(reference, "GROUPS", 8)
+    rng = np.random.default_rng(2)
+    p, (winter, odd) = rng.permutation(np.linspace(0.05, 0.95, 200)), rng.integers(0, 2, (2, 200))
+    y = (rng.random(200) < p).astype(float)
+    weights = rng.random(200) + 0.5 if weighted else None
+    samples = Samples(p, y, weights, None, Blocks(None))
+    resample = samples.resample(samples.gamma)
+    against = reference.Reference(resample)
+    v, starts = samples.gamma.predictions, against.starts
+    near = against.gamma.predictions[np.searchsorted(v[starts], p, "right") - 1]
+    assert len(np.unique(near)) == 8
+    there = {"all": np.arange(200), "winter": np.flatnonzero(winter), "odd": np.flatnonzero(odd)}
+    families = Families(samples, there, against)
+    drawn = families.drawn(resample, np.random.default_rng(1))
+    expected = family_of("groups", {"winter": winter, "odd": odd}, near, y, weights)
+    for name, gamma in expected.items():
+        for fact in ("predictions", "counts", "means"):
+            assert getattr(families.observed[name], fact) == pytest.approx(getattr(gamma, fact))
+        assert drawn[name].counts == pytest.approx(gamma.counts)
+    found = evaluate(
+        p, y, weights=weights, groups={"winter": winter, "odd": odd}, measures=["brier"], reference=19
+    ).groups
+    assert {one.if_calibrated for one in found.measures} == {None}
 
 
 @pytest.mark.parametrize("kind", ["rows", "weights", "clusters"])

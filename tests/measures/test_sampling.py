@@ -106,6 +106,39 @@ def test_no_value_changes_more_than_its_deviations_allow(record, options, seed):
         assert high >= value[1]
 
 
+def by_brute_force(t, v, ones, mass, fixed):
+    """S(t), by its definition: of swaps, or against fixed actions with or without the level at t."""
+    gain = ones - t * mass
+    if fixed:
+        parts = gain[v < t], gain[v <= t], -gain[v > t], -gain[v >= t]
+        return max(0.0, *(part.sum() for part in parts))
+    return np.maximum(gain[v <= t], 0.0).sum() + np.maximum(-gain[v >= t], 0.0).sum()
+
+
+def envelope_at_half(t, values):
+    return max(
+        y if s == u == 0.5 else (x * (u - 0.5) + y * (0.5 - s)) / (u - s)
+        for s, x in zip(t, values, strict=True)
+        for u, y in zip(t, values, strict=True)
+        if s < 0.5 < u or s == u == 0.5
+    )
+
+
+@pytest.mark.parametrize("name", ["cdl", "v_cdl", "u_calibration"])
+def test_deviations_of_regrets_are_those_of_all_kinks_tried(name, seed):
+    for sample, population in pairs(seed, 40):
+        change, v = change_between(sample, population), population.predictions
+        t = np.unique(np.r_[np.linspace(0.0, 1.0, 25), v])
+        found = []
+        for sign in (1.0, -1.0):
+            ones, zeros = sign * change.ones[0], sign * change.zeros[0]
+            s = [by_brute_force(x, v, ones, ones + zeros, name == "u_calibration") for x in t]
+            found.append(
+                (s / np.maximum(t, 1.0 - t)).max() if name == "v_cdl" else 2.0 * envelope_at_half(t, s)
+            )
+        assert MEASURES[name].sampling.deviations(change)[0, 0] == pytest.approx(max(found), abs=1e-13)
+
+
 def test_nce_is_between_the_quotients_of_what_its_radii_leave(seed):
     record = MEASURES["nce"]
     for sample, population in pairs(seed, 200):

@@ -27,6 +27,7 @@ from onlinecal.measures.witnesses import (
     Witness,
     WorstTask,
 )
+from onlinecal.measures.witnesses.distances import _largest, lipschitz
 from tests.marks import some_fast
 from tests.oracles import exact
 from tests.strategies import many_levels
@@ -201,6 +202,21 @@ ONE = JointDistribution.from_levels([0.875], [1.0], [0.95])
 def test_what_proves_nothing_is_refused_by_name(witness, gamma, says):
     with pytest.raises((InvalidData, InvalidParameter), match=says):
         witness.bound(gamma)
+
+
+def test_potentials_are_the_largest_that_are_lipschitz_and_their_largest_sum_is_that_of_a_fine_grid(seed):
+    """With slope 2 at most, a, b and their mixture move by less than 4 from a point of [0, 1] to the next."""
+    rng = np.random.default_rng([seed, 3])
+    for k in (1, 2, 5, 9) * 10:
+        v, values = np.unique(rng.random(k)), rng.normal(0.0, 0.3, (2, k))
+        a, b = (lipschitz(v, each) for each in values)
+        apart = np.abs(v[:, None] - v)
+        brute = np.array([(each + apart).min(axis=1) for each in values])
+        assert np.array([a, b]) == pytest.approx(brute, abs=1e-14)
+        u = np.linspace(0.0, 1.0, 2001)
+        one, zero = ((each - np.abs(u[:, None] - v)).max(axis=1) for each in (a, b))
+        most = (u * one + (1.0 - u) * zero).max()
+        assert most - 1e-14 <= _largest(v, a, b) <= most + 4.0 / 4000
 
 
 class TrustedTask(WorstTask):

@@ -108,6 +108,9 @@ def test_times_from_a_file(tmp_path):
     assert (known[:3] - asked[:3]).tolist() == [2, math.inf, 0]
     assert schedule.length == 3
     schedule.clock(3, 0).check()
+    # A part of the questions has the times of its own rows.
+    assert schedule.arrivals.times(2, 0.0, np.zeros(2)).tolist() == asked[1:3].tolist()
+    assert schedule.delays.known(2, asked[1:3], np.zeros(2)).tolist() == known[1:3].tolist()
     assert s.Scheduled(other, "asked").fingerprint == schedule.arrivals.fingerprint
     last = str(tmp_path / "last")
     Schedule(s.Scheduled(last, "asked"), s.Recorded(last, "done")).clock(3, 0).check()
