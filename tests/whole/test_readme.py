@@ -57,7 +57,7 @@ def test_the_reference_has_every_public_name(room):
     assert re.search(r"^::: \S+$(?!\n    options)", page, re.MULTILINE) or names <= set(listed)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["forecasters", "natures", "measures"])
 def test_tables_have_every_name_with_its_facts_and_parameters(kind):
     page = (
         text("measures.md")
@@ -75,6 +75,16 @@ def test_tables_have_every_name_with_its_facts_and_parameters(kind):
             given = [name if must else f"{name} = {default!r}" for name, must, default in named]
             assert cells[:2] == [row["summary"].replace("|", "∣"), ", ".join(f"`{p}`" for p in given) or "–"]
             assert row["known"] in cells or not row["known"]
+
+
+def test_a_line_has_every_name_of_the_other_kinds():
+    others = re.findall(
+        r"^\| \[?(\w+)\]?(?:\(\S+\))? \| .* \| \[(.*?)\]\(\S+\) \|$", text("strategies.md"), re.MULTILINE
+    )
+    named = {kind: re.findall(r"\w+", names) for kind, names in others}
+    assert named == {
+        kind: list(KINDS[kind]) for kind in KINDS if kind not in ("forecasters", "natures", "measures")
+    }
 
 
 def test_tables_have_every_rate_and_the_numbers_of_the_commands_beside_them():
