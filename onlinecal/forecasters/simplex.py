@@ -2,7 +2,8 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,8 +25,8 @@ class SimplexHedging(OnSimplex):
     one, and its centre c is their mean. B_i is the sum of e_y − c over the rounds with forecast i. The play is in the
     first cell that has weights w for which d = Σ_i w_i B_i makes ⟨d, e_y − c⟩ ≤ 0 for all classes y: d = 0 in a
     triangle, d_i = d_j ≥ 0 on a step between classes i and j, d_k ≥ d_y for all y in the corner k. There always is one.
-    Triangles come first, from that of the last round on, then steps, then corners. All B are whole multiples of 1/(6m),
-    so the choice is exact.
+    The cell of the last round comes first, then its neighbours on both sides in a list of all: triangles in strips,
+    then round the boundary. All B are whole multiples of 1/(6m), so the choice is exact.
 
     Guarantee: Against natures that see the law E[T·ECE] ≤ √(1.5nT) + 2T/(3m), with the n = (m + 1)(m + 2)/2 points of
     the grid. That is O(T^{3/4}). Of two classes it is √((m + 1)T) + T/(2m). With at most b questions open at once, T
@@ -43,6 +44,7 @@ class SimplexHedging(OnSimplex):
         rounded.
     """
 
+    version: ClassVar[int] = 2
     deterministic, safe_under_delay, most_classes = False, True, 3
 
     m: int | str | None = None
@@ -91,14 +93,14 @@ class SimplexHedging(OnSimplex):
         )  # fmt: skip
 
 
-#: the numbers before the cells: classes, triangles, steps of the boundary
-HEAD = 3
+#: the numbers before the cells, of a cell: how many points it has, their places, and the classes of a step or corner
+HEAD, WIDTH = 2, 5
 
 
 def cells_of(m: int, k: int) -> Floats:
-    """How many classes, triangles and steps there are, and these: the places of their points, and classes of steps.
+    """How many classes and cells there are, these cells, and the whole numbers of steps of all points.
 
-    Then come the places of the corners, and of all points their whole numbers of steps.
+    Triangles are in strips, and steps and corners in their order on the boundary: neighbours mostly follow each other.
     """
     parts, unit = simplex_parts(m, k), np.eye(k, dtype=np.int64)
     place = {point: i for i, point in enumerate(map(tuple, parts.tolist()))}
@@ -106,24 +108,19 @@ def cells_of(m: int, k: int) -> Floats:
     def places(points: Any) -> list[int]:
         return [place[tuple(point)] for point in points.tolist()]
 
-    triangles = []
+    cells: list[Any] = []
     if k == 3:
-        cells = [v + unit for v in simplex_parts(m - 1, k)] + [v + 1 - unit for v in simplex_parts(m - 2, k)]
-        # In strips, so that neighbours mostly come one after the other.
-        cells.sort(key=lambda cell: (cell[:, 0].sum() // 3, cell[:, 1].sum()))
-        triangles = [places(cell) for cell in cells]
-    edges = [
-        [*places(np.array([s * unit[i] + (m - s) * unit[j], (s + 1) * unit[i] + (m - s - 1) * unit[j]])), i, j]
-        for i in range(k) for j in range(i + 1, k) for s in range(m)
-    ]  # fmt: skip
-    numbers: list[Any] = [
-        [k, len(triangles), len(edges)],
-        *triangles,
-        *edges,
-        places(m * unit),
-        parts.ravel(),
-    ]
-    return np.concatenate(numbers).astype(np.float64)
+        upright, turned = simplex_parts(m - 1, k), simplex_parts(m - 2, k)
+        triangles = [v + unit for v in upright] + [v + 1 - unit for v in turned]
+        triangles.sort(key=lambda cell: (cell[:, 0].sum() // 3, cell[:, 1].sum()))
+        cells = [[3, *places(cell), 0] for cell in triangles]
+    for i in range(k):
+        j = (i + 1) % k
+        side = [(m - s) * unit[i] + s * unit[j] for s in range(m + 1)]
+        cells.append([1, *places(np.array(side[:1])), i, 0, 0])
+        if i < j or k == 3:  # two classes have one side
+            cells += [[2, *places(np.array(ends)), i, j] for ends in pairwise(side)]
+    return np.concatenate([[k, len(cells)], *cells, parts.ravel()]).astype(np.float64)
 
 
 @kernel
@@ -171,9 +168,9 @@ def mix_triangle(b, i, j, k, weights):
 
 
 @kernel
-def mix_step(b, k, cell, weights):
+def mix_step(b, k, low, high, i, j, weights):
     """Writes weights of the two points of a step with d_i = d_j ≥ 0 for its two classes; whether there are any."""
-    low, high, i, j = k * int(cell[0]), k * int(cell[1]), int(cell[2]), int(cell[3])
+    low, high = k * low, k * high
     x, y = int(b[low + i] - b[low + j]), int(b[high + i] - b[high + j])
     s, t = int(b[low + i] + b[low + j]), int(b[high + i] + b[high + j])
     if x > 0 < y or x < 0 > y:
@@ -188,31 +185,32 @@ def mix_step(b, k, cell, weights):
 
 
 @kernel
-def find_cell(b, given, values, weights):
-    """Writes places and weights of the first cell: how many points it has, and which triangle it is, or −1.
+def mix_cell(b, k, cell, weights):
+    """Writes weights of the points of a cell with ⟨d, e_y − c⟩ ≤ 0 for all y; whether there are any."""
+    size, i, j = int(cell[0]), int(cell[1]), int(cell[2])
+    if size == 3:
+        return mix_triangle(b, i, j, int(cell[3]), weights)
+    if size == 2:
+        return mix_step(b, k, i, j, int(cell[3]), int(cell[4]), weights)
+    weights[0] = 1.0
+    return b[k * i + j] == b[k * i : k * i + k].max()
 
-    The errors of each point, and the triangle to begin with, are in `b`; `given` is as `cells_of` has it.
+
+@kernel
+def find_cell(b, given, values, weights):
+    """Writes places and weights of the cell that is played: how many points it has, and its place among cells.
+
+    The errors of each point, and the last cell, are in `b`; `given` is as `cells_of` has it.
     """
-    k, triangles, edges = int(given[0]), int(given[1]), int(given[2])
-    at, first = HEAD, int(b[-1])
-    for s in range(triangles):
-        t = (first + s) % triangles
-        cell = given[at + 3 * t : at + 3 * t + 3]
-        if mix_triangle(b, int(cell[0]), int(cell[1]), int(cell[2]), weights):
-            values[0], values[1], values[2] = cell
-            return 3, t
-    at += 3 * triangles
-    for e in range(edges):
-        cell = given[at + 4 * e : at + 4 * e + 4]
-        if mix_step(b, k, cell, weights):
-            values[0], values[1] = cell[0], cell[1]
-            return 2, -1
-    at += 4 * edges
-    for c in range(k):
-        corner = int(given[at + c])
-        if b[k * corner + c] == b[k * corner : k * corner + k].max():
-            values[0], weights[0] = corner, 1.0
-            return 1, -1
+    k, cells = int(given[0]), int(given[1])
+    for s in range(cells):
+        # By 0, 1, −1, 2, −2, … from the last.
+        t = (int(b[-1]) + ((s + 1) // 2 if s % 2 == 1 else cells - s // 2)) % cells
+        cell = given[HEAD + WIDTH * t : HEAD + WIDTH * t + WIDTH]
+        if mix_cell(b, k, cell, weights):
+            size = int(cell[0])
+            values[:size] = cell[1 : 1 + size]
+            return size, t
     return 0, -1  # never
 
 
@@ -220,7 +218,7 @@ def find_cell(b, given, values, weights):
 def write_centre(given, values, size, centre):
     """Writes 6m times the centre of a cell with these points."""
     k = int(given[0])
-    parts = given[HEAD + 3 * int(given[1]) + 4 * int(given[2]) + k :]
+    parts = given[HEAD + WIDTH * int(given[1]) :]
     centre[:k] = 0.0
     for j in range(size):
         for c in range(k):
@@ -228,11 +226,11 @@ def write_centre(given, values, size, centre):
 
 
 def hedge_cells(run: Run, number: int) -> int:
-    """The state is 6m·B of each point, and the last triangle; the note has 6m·c, and the triangle or −1."""
+    """The state is 6m·B of each point, and the last cell; the note has 6m·c, and the cell."""
     (values, weights), noted = law(run), note(run)
-    size, triangle = find_cell(state(run), shared(run), values, weights)
+    size, cell = find_cell(state(run), shared(run), values, weights)
     write_centre(shared(run), values, size, noted)
-    noted[-1] = triangle
+    noted[-1] = cell
     return size
 
 
@@ -242,6 +240,5 @@ def learn_centre(run: Run, place: int, forecast: float, outcome: int, number: in
     own = b[k * int(forecast) : k * int(forecast) + k]
     own -= noted[:k]
     own[outcome] += noted[:k].sum()  # 6m
-    if noted[k] >= 0.0:
-        b[-1] = noted[k]
+    b[-1] = noted[k]
     return 0

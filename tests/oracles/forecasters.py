@@ -9,6 +9,7 @@ import math
 import operator
 from abc import ABC, abstractmethod
 from fractions import Fraction
+from itertools import pairwise, product
 
 import numpy as np
 import scipy.optimize
@@ -195,21 +196,18 @@ class SimplexHedging:
     def __init__(self, m, classes, centred=True):
         self.m, self.centred, self.last = m, centred, 0
         ends = range(m + 1)
-        if classes == 2:
-            self.triangles, self.edges = [], [((i, m - i), (i + 1, m - i - 1)) for i in range(m)]
-            self.corners = [(m, 0), (0, m)]
-        else:
-            up = [(a, b, m - 1 - a - b) for a in ends for b in range(m - a)]
-            at = [(v, turned) for v in up for turned in (0, 1) if not turned or v[2] > 0]
-            self.triangles = [
-                [(a + 1, b, c), (a, b + 1, c), (a, b, c + 1)] if not turned else
-                [(a, b + 1, c), (a + 1, b, c), (a + 1, b + 1, c - 1)] for (a, b, c), turned in at
-            ]  # fmt: skip
-            self.edges = [
-                [tuple(s if k == i else m - s if k == j else 0 for k in range(3)) for s in (low, low + 1)]
-                for i, j in ((0, 1), (0, 2), (1, 2)) for low in range(m)
-            ]  # fmt: skip
-            self.corners = [(m, 0, 0), (0, m, 0), (0, 0, m)]
+        self.ring = []
+        for a, b in product(ends, ends) if classes == 3 else ():
+            c = m - 1 - a - b
+            if c < 0:
+                continue
+            self.ring.append([(a + 1, b, c), (a, b + 1, c), (a, b, c + 1)])
+            if c > 0:
+                self.ring.append([(a, b + 1, c), (a + 1, b, c), (a + 1, b + 1, c - 1)])
+        for i, j in ((0, 1), (1, 2), (2, 0)) if classes == 3 else ((0, 1), (1, None)):
+            side = [tuple(m - s if k == i else s if k == j else 0 for k in range(classes)) for s in ends]
+            self.ring.append(side[:1])
+            self.ring += [] if j is None else [list(each) for each in pairwise(side)]
         self.zero = (Fraction(0),) * classes
         self.bias = {}
 
@@ -217,19 +215,20 @@ class SimplexHedging:
         return self.bias.get(point, self.zero)
 
     def cells(self):
-        order = [(self.last + s) % len(self.triangles) for s in range(len(self.triangles))]
-        yield from ((t, self.triangles[t]) for t in order)
-        yield from ((None, edge) for edge in self.edges)
-        yield from ((None, [corner]) for corner in self.corners)
+        """The last one, then always the nearest in the ring of those that are left, of two the next one."""
+        many = len(self.ring)
+        far = {t: min((t - self.last) % many, (self.last - t) % many) for t in range(many)}
+        for t in sorted(far, key=lambda t: (far[t], (t - self.last) % many)):
+            yield t, self.ring[t]
 
     def centre(self, cell):
         return tuple(Fraction(sum(each), len(cell) * self.m) for each in zip(*cell, strict=True))
 
     def forecast(self, number=0, context=None):
-        for triangle, cell in self.cells():
+        for place, cell in self.cells():
             weights = self.weights(cell)
             if weights:
-                return dict(zip(cell, weights, strict=True)), (triangle, self.centre(cell))
+                return dict(zip(cell, weights, strict=True)), (place, self.centre(cell))
         raise AssertionError("no cell")
 
     def weights(self, cell):
@@ -259,13 +258,12 @@ class SimplexHedging:
         return None if min(areas) < 0 < max(areas) else [area / sum(areas) for area in areas]
 
     def update(self, law, memo, point, outcome, context=None):
-        triangle, centre = memo
+        self.last, centre = memo
         if not self.centred:
             centre = tuple(Fraction(k, self.m) for k in point)
         self.bias[point] = tuple(
             b - c + (k == outcome) for k, (b, c) in enumerate(zip(self.of(point), centre, strict=True))
         )
-        self.last = self.last if triangle is None else triangle
 
 
 class Ahead(Pairs):
