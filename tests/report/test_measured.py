@@ -136,6 +136,12 @@ def test_several_columns_are_in_one_diagram_and_bands_are_by_clusters():
     assert not re.findall(r"(?:src|href|srcset)=\"(?!data:)", page)
 
 
+@pytest.mark.parametrize(("levels", "word"), [(20, "levels"), (21, "smoothed")])
+def test_twenty_levels_are_points_and_more_are_smoothed(levels, word):
+    p = np.arange(levels) / levels
+    assert pictures_of(report_of({"p": p}, p > 0.5), "p")[0].title == f"Reliability of p, {word}"
+
+
 @pytest.mark.parametrize("weights", [None, np.full(3000, 2.0)])
 def test_groups_of_rare_events(weights):
     """Digits go by the error. With weights a few expected events have no p, and a note says so."""

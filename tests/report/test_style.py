@@ -11,7 +11,7 @@ from onlinecal.report.curve_plot import plot_curves
 from onlinecal.report.decision_plot import plot_murphy
 from onlinecal.report.frames import curves_table
 from onlinecal.report.study_plot import plot_exponents
-from onlinecal.report.style import BRIGHT, COLOURS, MARKERS, look, page, thinned
+from onlinecal.report.style import BRIGHT, COLOURS, MARKERS, contrast, look, page, thinned
 from tests.report import made
 from tests.report.test_pictures import light
 
@@ -41,6 +41,13 @@ def test_forecasters_are_told_apart_and_in_grey_too(dark):
     for own in looks:  # and every colour is seen on its page
         low, high = sorted((light(own["color"]), 0.0 if dark else 1.0))
         assert (high + 0.05) / (low + 0.05) > 2.0
+
+
+def test_contrasts_are_those_of_the_guidelines():
+    """The greys that WCAG 2 and its checkers know: #767676 just passes on white, and #777777 just does not."""
+    known = {"#000000": 21.0, "#767676": 4.542, "#777777": 4.478, "#ff0000": 3.998, "#0a0a0a": 19.798}
+    for ink, expected in known.items():
+        assert contrast(ink, "white") == contrast("white", ink) == pytest.approx(expected, abs=6e-4)
 
 
 #: what is seen without one of the three cones, in linear RGB (Machado, Oliveira and Fernandes 2009, severity 1)
