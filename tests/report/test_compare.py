@@ -78,6 +78,17 @@ def test_ties_and_doubts(seed):
     assert standing.span.tolist() == [[1, 2], [1, 2]]
 
 
+def test_notes_say_the_level_that_was_asked_for(seed):
+    rng = np.random.default_rng(seed)
+    mine = study(*made("drift", BOTH, *(noisy(rng, [0.0, 50.0]) for _ in BOTH)))
+    (ranks,), (front,) = (
+        of_ranking(ranking(mine, "ece", 0.9)).notes[:1],
+        of_fronts(fronts(mine, *BOTH, 0.9)).notes,
+    )
+    assert "holds together with 90 %" in ranks
+    assert "hold together with 90 %" in front
+
+
 @pytest.mark.parametrize("p", [[0.02], [0.03, 0.01], [0.02] * 3, [0.001, 0.04, 0.018], [0.05, 0.0251, 0.9]])
 def test_orders_are_certain_by_the_procedure_of_holm_over_all_natures(p):
     """One pair against each of N natures: of 2N one-sided tests the least p-value counts 2N times, the next 2N − 1."""
