@@ -228,6 +228,7 @@ def _first_problem(error: ValidationError) -> str:
 #: our wording of pydantic's complaints
 _WORDS = {
     "int_type": "an integer",
+    "bool_type": "true or false",
     "string_type": "text",
     "list_type": "a list",
     "dict_type": "a table",
