@@ -90,7 +90,7 @@ def _of_classes(classes: int, m: int, horizon: int, sight: str) -> tuple[dict[st
     shares = ", ".join(f"{each:.6g}" for each in q)
     lines = [
         f"total ece of {classes} classes on multiples of 1/{m} in T = {horizon} rounds; {SEES[sight]}",
-        f"value       {with_error(value, error)}" + (f" = {rational_text}" if rational_text else ""),
+        f"value       {_exactly(found.value, value) if rational_text else with_error(value, error)}",
         f"states      {found.states:,} at most with the same rounds left, {found.stages:,} in all",
         "forecaster  " + ", ".join(map(" ".join, zip(points, weights, strict=True))),
         f"nature      class {q.index(1.0) + 1} for that forecast"
@@ -98,6 +98,14 @@ def _of_classes(classes: int, m: int, horizon: int, sight: str) -> tuple[dict[st
         else f"nature      classes with probabilities {shares}, which hold every law to the value",
     ]
     return data, lambda: lines
+
+
+def _exactly(value: Fraction, number: float) -> str:
+    """The fraction, and where it is no whole number, the decimals that it is or begins with."""
+    text = f"{number:.12g}"
+    if value.denominator == 1:
+        return text
+    return f"{value} {'=' if Fraction(text) == value else '≈'} {text}"
 
 
 def _said(solution: Any, here: Any, rational: str) -> list[str]:

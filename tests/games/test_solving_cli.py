@@ -34,7 +34,7 @@ def test_solve_of_classes(tmp_path):
     said = onlinecal("solve --classes 3 --m 3 --horizon 2", cwd=tmp_path).stdout
     for words in (
         "total ece of 3 classes",
-        "value       1.06666666667 ± 4e-12 = 16/15\n",
+        "value       16/15 ≈ 1.06666666667\n",
         "(0.333333, 0.333333",
     ):
         assert words in said
@@ -42,7 +42,7 @@ def test_solve_of_classes(tmp_path):
     assert (found["value"], found["rational"], found["q"]) == (1.5, "3/2", [0.25] * 4)
     assert [each["weight"] for each in found["law"]] == [0.25] * 4
     said = onlinecal("solve --classes 3 --m 1 --horizon 3 --sight draw", cwd=tmp_path).stdout
-    assert "value       3 ± 0 = 3\n" in said
+    assert "value       3\n" in said
     assert "nature      class 1 for that forecast" in said
 
 
