@@ -23,6 +23,9 @@ from onlinecal.study.planning import Cell
 from onlinecal.study.played import Floats, Played
 from onlinecal.study.store import Store
 
+#: why columns of laws are played
+OF_LAWS = "level sets of laws are not kept"
+
 
 class Missing(NamedTuple):
     """Measures and tasks of a cell that are missing in some runs: its panel, from `cell.first` up to `cell.runs`."""
@@ -37,7 +40,8 @@ class Missing(NamedTuple):
     def reasons(self) -> Iterator[tuple[str, str]]:
         """Why runs that are there are played again, and for which measures and tasks: (reason, name)."""
         if self.again and not self.kept:
-            yield from ((_why_played(asked), asked.name) for asked in self.cell.panel.asked)
+            panel = self.cell.panel
+            yield from ((OF_LAWS if panel.laws else _why_played(asked), asked.name) for asked in panel.asked)
 
     def computed(self, gammas: tuple[Group, ...]) -> dict[Held, Floats]:
         """The totals, from level sets that are kept."""
@@ -62,7 +66,8 @@ def missing(cell: Cell, held: Mapping[Held, int], gammas: Callable[[], tuple[Gro
         kept = whole_runs(gammas())
     for first in sorted({n for n in there.values() if n < done}):
         last = next((run for run in range(first, done) if run not in kept), done)
-        panel = _only(cell, [c for c, n in there.items() if n == first]).of_gamma()
+        # Γ that is kept is of draws.
+        panel = _only(cell, [c for c, n in there.items() if n == first and not c.laws]).of_gamma()
         if panel is not None and last > first:
             found.append(Missing(replace(cell, panel=panel, first=first, runs=last), True))
             there |= {c: max(last, there.get(c, 0)) for c in found[-1].cell.columns}

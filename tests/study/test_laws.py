@@ -6,6 +6,8 @@ import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter, ScenarioError
 from onlinecal.scenario import load
+from onlinecal.study.again import missing
+from onlinecal.study.gammas import Group
 
 MEASURES = ["ece", "brier"]
 
@@ -45,6 +47,25 @@ def test_a_file_has_them(tmp_path):
     assert column.name == "ece of laws"
     assert Column.from_json(column.as_json()) == column != Column("class_measure", "ece")
     assert "laws" not in Column("class_measure", "ece").as_json()
+
+
+def test_what_is_missing_of_laws_alone_is_played(tmp_path):
+    """Γ that is kept is of draws. Of `brier` both are missing, of `toplabel` that of laws."""
+    text = 'horizon = 20\nforecasters = "class_mean"\nnatures = "categorical"\nlaws = true\n'
+    (tmp_path / "x.toml").write_text(text + 'measures = ["ece", "brier", "toplabel"]\n')
+    (own,) = load(tmp_path / "x.toml").cells
+    held = {
+        h: own.runs for column, h in own.held.items() if column.name in ("ece", "ece of laws", "toplabel")
+    }
+    whole = (Group(0, bytes([1] * own.runs), ()),)
+    first, second = missing(own, held, lambda: whole)
+    assert (first.kept, [*first.cell.panel.names], first.cell.panel.laws) == (True, ["brier"], False)
+    assert (second.kept, second.cell.panel.names, second.cell.panel.laws) == (
+        False,
+        ["brier", "toplabel"],
+        True,
+    )
+    assert {*second.reasons} == {("level sets of laws are not kept", name) for name in ("brier", "toplabel")}
 
 
 def test_a_scenario_has_them(tmp_path):
