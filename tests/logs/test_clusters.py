@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 import onlinecal as oc
 from onlinecal.logs import inference, measuring
-from onlinecal.logs.clusters import Clustered, blocks_in_time
+from onlinecal.logs.clusters import Clustered, blocks_in_time, cluster_means
 from onlinecal.logs.evaluation import evaluate
 from onlinecal.logs.inference import calibration_test, drift_test, score_differences, scores
 from onlinecal.logs.measuring import Settings, measure_log
@@ -404,3 +404,16 @@ def test_few_times_and_clusters_of_a_column_beside_times_in_paired_tests():
     found = measure_log(log, Settings(0, measures=("brier",))).differences
     assert found == score_differences(forecasts, y, clusters=clusters)
     assert found != score_differences(forecasts, y, clusters=clusters, in_time=True)
+
+
+@pytest.mark.parametrize("rare", [0, 1, 2])
+def test_extremes_of_clusters_do_where_every_class_is_in_most_of_them(rare):
+    """Of 40 clusters of six rows; where a class is in two of them alone, one more may have the largest loss of all."""
+    of, y = np.repeat(np.arange(40), 6), np.tile([0, 0, 1, 1, 2, 2], 40)
+    loss = np.linspace(0.1, 0.4, len(y))
+    means = loss.reshape(40, 6).mean(axis=1)
+    found = cluster_means(of, np.ones(len(y)), loss, y, 3, 1.0)
+    assert found[0] == pytest.approx(means)
+    assert found[3] == pytest.approx((means[0], means[-1]))
+    few = np.where((y == rare) & (of > 1), (rare + 1) % 3, y)
+    assert cluster_means(of, np.ones(len(y)), loss, few, 3, 1.0)[3] == (0.0, 1.0)
