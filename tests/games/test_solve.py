@@ -226,6 +226,18 @@ def test_bad_input(options, said):
         solve(**{"m": 2, "horizon": 3} | options)
 
 
+@pytest.mark.parametrize("separate", [False, True])
+@pytest.mark.parametrize(("m", "horizon"), [(2, 20), (3, 50), (6, 40)])
+def test_tables_of_letters_have_about_the_bytes_that_are_said(m, horizon, separate):
+    """Within a factor of four: they grow as m² T, and are little beside the states."""
+    alphabet, most = Biases(m, horizon, separate), 0
+    for left in range(horizon + 1):
+        for point in range(m + 1):
+            alphabet.letters(point, left)
+        most = max(most, sum(each.nbytes for kept in alphabet._kept.values() for each in kept))
+    assert 0.25 < most / alphabet.tables() < 4.0
+
+
 def test_too_large_games_are_refused_with_the_largest_that_fits(monkeypatch):
     """Also of bounds. States are counted no longer than it takes to see that there is no room."""
     monkeypatch.setattr(solver, "memory_there", lambda: solver.KEPT + 1e5)
