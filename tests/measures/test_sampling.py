@@ -182,6 +182,13 @@ def test_mean_changes_are_below_what_is_stated(record, options, seed):
         assert (drawn.mean(axis=0) <= means + 6.0 * error + 1e-9).all()
 
 
+@pytest.mark.parametrize(("name", "prefixes"), [("step_ce", 3), ("cutoff_ce", 4), ("u_calibration", 4)])
+def test_bounds_of_means_are_the_prefixes_times_the_inequality_of_dkw(name, prefixes):
+    """√n E of the largest error over prefixes is at most ∫ 2 exp(−2 x²) dx over x ≥ 0; a larger bound is wasted."""
+    of_one = integrate.quad(lambda x: 2.0 * math.exp(-2.0 * x * x), 0.0, math.inf)[0]
+    assert MEASURES[name].sampling.means(SAMPLES) == pytest.approx(prefixes * of_one, rel=1e-9)
+
+
 # ---------------------------------------------------------------- laws for many samples
 
 
