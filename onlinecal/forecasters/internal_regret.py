@@ -345,7 +345,7 @@ def where_wishes_lead(run: Run, number: int) -> int:
     else:
         size = write_stationary(run, *wishes_from(pull, i))
     (values, weights), kept = law(run), note(run)
-    kept[0], most = size, len(values)
+    kept[0], most = size, len(kept) >> 1  # the law of a part has room for more than its own
     kept[1 : 1 + size], kept[1 + most : 1 + most + size] = values[:size], weights[:size]
     return size
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import betaln, entr, xlogy
 
 from onlinecal.core.strategy import strategy_key
-from onlinecal.forecasters import BlumMansour, BlumMansourLog, FosterVohra
+from onlinecal.forecasters import BlumMansour, BlumMansourLog, Doubling, FosterVohra
 from onlinecal.forecasters.internal_regret import sine_grid, stationary
 from onlinecal.measures import bregman
 from onlinecal.natures import NATURES, Bernoulli
@@ -132,3 +132,15 @@ def test_kl_calibration_is_finite_where_on_the_even_grid_it_is_not(seed):
     # Once an event happens that was forecast as impossible, as nearly all are. That none of 4 runs has one while 0 is
     # forecast, for nine tenths of the rounds, has a probability of 0.999^(4 · 7200) < 1e-12.
     assert np.isinf(even).any()
+
+
+@pytest.mark.parametrize("spec", [BlumMansour(), BlumMansourLog()], ids=repr)
+def test_a_part_remembers_its_law_where_there_is_room_for_a_larger_one(spec, seed):
+    """The first epoch of a whole, of which later ones have finer grids, is the game of that length."""
+    rng, whole, alone = np.random.default_rng(seed), Driven(Doubling(spec, first=30), 900), Driven(spec, 30)
+    for _ in range(30):
+        one, other = whole.ask(), alone.ask()
+        assert one.law == other.law
+        pick, outcome = int(rng.integers(len(one.law))), int(rng.random() < 0.3)
+        whole.tell(one, outcome, pick)
+        alone.tell(other, outcome, pick)
