@@ -8,7 +8,7 @@ from scipy import integrate
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.logs.evaluation import evaluate
-from onlinecal.measures import MEASURES
+from onlinecal.measures import MEASURES, surrogate
 from onlinecal.measures.base import Between, Change, Known, Sampling, ends
 from onlinecal.measures.cutoff import largest_exceeds, range_exceeds
 from tests.witnesses import EVERY, case_id
@@ -137,6 +137,20 @@ def test_deviations_of_regrets_are_those_of_all_kinks_tried(name, seed):
                 (s / np.maximum(t, 1.0 - t)).max() if name == "v_cdl" else 2.0 * envelope_at_half(t, s)
             )
         assert MEASURES[name].sampling.deviations(change)[0, 0] == pytest.approx(max(found), abs=1e-13)
+
+
+@pytest.mark.parametrize("exact", [surrogate._EXACT, 0])
+def test_deviations_of_random_bins_are_those_of_each_width(monkeypatch, seed, exact):
+    """Levels that lie alike in the cells of every grid: there windows of the grid, of many levels, are exact too."""
+    monkeypatch.setattr(surrogate, "_EXACT", exact)
+    v, generator = (np.arange(32) + 0.5) / 32, np.random.default_rng([seed, 73])
+    gamma = JointDistribution.from_levels(v, np.ones(32), generator.random(32))
+    zeros, ones = generator.normal(0.0, 0.01, (2, 3, 32))
+    change = Change(gamma, zeros, ones, SAMPLES, gamma, np.arange(32))
+    found = MEASURES["surrogate_interval_ce"].sampling.deviations(change)
+    norm = MEASURES["random_interval_ce"].sampling.norm
+    for m, errors in zip(surrogate.halving(SAMPLES), found.T, strict=True):
+        assert errors == pytest.approx(norm(gamma, change.residuals, epsilon=1.0 / m), abs=1e-13)
 
 
 def test_nce_is_between_the_quotients_of_what_its_radii_leave(seed):
