@@ -7,12 +7,14 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.report import people as people_room
+from onlinecal.report import pictures
 from onlinecal.report.comparing import of_people
 from onlinecal.report.frames import curves_table, facts
 from onlinecal.report.late_plot import delays_table
 from onlinecal.report.people import PeopleRow, makers_of, panels_of, people_rows, plot_people
 from onlinecal.report.totals import print_totals, totals
 from onlinecal.study.curves import Study
+from tests.command_line import onlinecal
 from tests.report.made import TIMES, cell
 from tests.report.made import study as made
 
@@ -54,6 +56,19 @@ def printed(capsys, show, *given):
 
 
 # ---------------------------------------------------------------- delays
+
+
+@pytest.mark.parametrize(("kind", "drawn"), [("delays", 2), ("curves", 1)])
+def test_a_nature_that_is_named_has_all_its_schedules_in_the_picture_of_delays(
+    tmp_path, monkeypatch, kind, drawn
+):
+    oc.play("constant", "drift", horizon=[20, 40], delays=[0, 3], measures=["ece"]).save(tmp_path / "d.db")
+    found, draw = [], pictures.draw
+    monkeypatch.setattr(
+        pictures, "draw", lambda study, *more, **how: found.append(study) or draw(study, *more, **how)
+    )
+    onlinecal(f"plot d.db --kind {kind} --nature drift --measure ece", cwd=tmp_path)
+    assert len(found[0].natures) == drawn
 
 
 def test_a_frame_for_each_nature_measure_and_forecaster_with_a_line_for_each_delay(late):
