@@ -239,9 +239,10 @@ def asked_class_task(spec: Any) -> AskedTask:
     """A task of K classes; a table has a name, payoffs, and maybe actions."""
     task = spec
     if isinstance(spec, Mapping) and "payoffs" in spec:
-        if more := [key for key in spec if key not in ("name", "payoffs", "actions")]:
-            raise UnknownParameter.of(f"task {spec.get('name')!r}", more[0], ["payoffs", "actions"], "option")
-        task = ClassTask(**spec)
+        name, options = named_table("task", spec)
+        if more := [key for key in options if key not in ("payoffs", "actions")]:
+            raise UnknownParameter.of(f"task {name!r}", more[0], ["payoffs", "actions"], "option")
+        task = ClassTask(name, **options)
     elif not is_task(spec) or isinstance(spec, DecisionTask | QuadraticTask | DecisionMaker):
         name = spec.get("name") if isinstance(spec, Mapping) else getattr(spec, "name", spec)
         raise InvalidParameter(

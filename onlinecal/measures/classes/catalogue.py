@@ -23,6 +23,8 @@ def classwise(gamma: ClassDistribution, *, measure: Binary = "ece", mean: bool =
 
 def toplabel(gamma: ClassDistribution, *, measure: Binary = "ece", conditional: bool = False) -> float:
     """A binary measure of the event that the likeliest class happens, predicted with its probability."""
+    if not isinstance(conditional, bool):
+        raise InvalidParameter(f"toplabel: conditional = {conditional!r}; expected true or false")
     return sums.toplabel(gamma, measure=measure, conditional=conditional)
 
 
