@@ -11,6 +11,7 @@ import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.core.guarantee import Sight
 from onlinecal.engine import steps
 from onlinecal.engine.game import Game
 from onlinecal.forecasters.base import OfClasses
@@ -102,11 +103,43 @@ def test_a_table_may_have_a_single_point():
     assert [gamma.predictions.tolist() for gamma in game.gammas()] == [[[1 / 3] * 3]] * 2
 
 
-@pytest.mark.parametrize("m", [None, 4])
-def test_the_contrarian_in_plain_python_plays_as_the_compiled_one(m):
-    """Nothing is drawn, so that both games are the same though their names differ."""
-    compiled, plain = played(f.ClassMean(m), n.ContrarianClasses()), played(f.ClassMean(m), Least)
-    assert bits(compiled.gammas()) == bits(plain.gammas())
+class Scaled(Nature):
+    """The contrarian of means times 2, 1 and 3, which its runs share."""
+
+    of_classes, classes, sight = True, 3, Sight.LAW
+
+    def start(self, horizon, stream):
+        return steps.Nature(contradict_scaled, shared=[2, 1, 3], sight=self.sight, classes=3, note=3)
+
+
+def contradict_scaled(run, size, forecast, number):
+    (values, weights), points, scale = steps.law(run), steps.table(run), steps.shared(run)
+    mean = np.zeros(3)
+    for j in range(size):
+        for k in range(3):
+            mean[k] += scale[k] * weights[j] * points[3 * int(values[j]) + k]
+    steps.note(run)[:] = 0.0
+    steps.note(run)[np.argmin(mean)] = 1.0
+    return 0.0
+
+
+class LeastScaled(Least):
+    """The same in plain Python."""
+
+    def probability(self, round):
+        mean = [scale * sum(w * v[k] for v, w in round.law.items()) for k, scale in enumerate((2, 1, 3))]
+        return [float(k == mean.index(min(mean))) for k in range(3)]
+
+
+@pytest.mark.parametrize("mine", [f.ClassMean(), f.ClassMean(4), Shares], ids=str)
+@pytest.mark.parametrize(("theirs", "plain"), [(n.ContrarianClasses(), Least), (Scaled(), LeastScaled)])
+def test_a_contrarian_in_plain_python_plays_as_the_compiled_one(mine, theirs, plain):
+    """No outcome is drawn, so that both games are the same though their names differ."""
+    assert bits(played(mine, theirs).gammas()) == bits(played(mine, plain).gammas())
+
+
+def test_the_table_of_a_nature_with_shared_numbers_is_found_in_all_ways():
+    check_all_ways(f.ClassMean(4), Scaled(), SCHEDULES[0])
 
 
 def test_a_game_gives_distributions_of_classes_by_stream_and_stretch():
