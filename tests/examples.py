@@ -115,7 +115,10 @@ def class_forecasters() -> list[Forecaster]:
 
 def class_pairs() -> list[tuple[Forecaster, Nature]]:
     """Every forecaster of classes with every nature of as many."""
-    found = product(class_forecasters(), class_natures())
+    # What came later is last: numbers on record are under schedules in this order.
+    found = sorted(
+        product(class_forecasters(), class_natures()), key=lambda pair: isinstance(pair[1], n.GreedyClasses)
+    )
     return [(forecaster, nature) for forecaster, nature in found if same_outcomes(forecaster, nature)]
 
 

@@ -13,6 +13,7 @@ from onlinecal.natures.base import as_nature as as_nature
 from onlinecal.natures.classes import Categorical as Categorical
 from onlinecal.natures.classes import ContrarianClasses as ContrarianClasses
 from onlinecal.natures.classes import DriftClasses as DriftClasses
+from onlinecal.natures.classes import GreedyClasses as GreedyClasses
 from onlinecal.natures.composed import Mixture as Mixture
 from onlinecal.natures.composed import Switch as Switch
 from onlinecal.natures.grouped import GroupContrarian as GroupContrarian

@@ -23,7 +23,7 @@ DRAWN, BIAS, FALLS = range(3)
 
 def level_nature(
     move: Any, hear: Any, given: Sequence[float], *, numbers: int = 2, own: float = 0.0, cells: int | None = None,
-    note: int = 0,
+    note: int = 0, classes: int = 0,
 ) -> steps.Nature:  # fmt: skip
     """A nature that sees the law and keeps this many numbers of each drawn level, or cell."""
     most = math.inf if cells is None else cells + 1
@@ -32,7 +32,9 @@ def level_nature(
         return BEGIN + (1 + numbers) * (int(min(coming.asked, coming.levels, most)) + 1)
 
     first, given = [0.0, 0.0, own], [1 + numbers, cells or 0, *given]
-    return steps.Nature(move, first, given, sight=Sight.LAW, hear=hear, note=note, grows=grows)
+    return steps.Nature(
+        move, first, given, sight=Sight.LAW, hear=hear, note=note, classes=classes, grows=grows
+    )
 
 
 #: the cell of a value, in steps
@@ -73,12 +75,18 @@ def level(run, value):
 
 
 @kernel
-def drawn_level(run, value, residual):
-    """The numbers of a level, with a round in which it was drawn."""
+def own_level(run, value):
+    """The numbers of a level, which is entered if it is new."""
     mine, (rows, key, k) = state(run), found(run, value)
     if k == int(mine[MANY]):
         k = entered(mine, rows, key)
-    numbers = rows[k, 1:]
+    return rows[k, 1:]
+
+
+@kernel
+def drawn_level(run, value, residual):
+    """The numbers of a level, with a round in which it was drawn."""
+    numbers = own_level(run, value)
     numbers[DRAWN] += 1.0
     numbers[BIAS] += residual
     return numbers

@@ -1,5 +1,6 @@
 """Natures of games of K classes."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from onlinecal.core.specification import allow, listed, number, whole
 from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
 from onlinecal.engine.steps import Run, kernel, law, note, shared, table
+from onlinecal.natures._levels import level, level_nature, own_level
 from onlinecal.natures.base import Nature
 
 #: classes of a game, at most
@@ -173,3 +175,65 @@ def contradict_law(run: Run, size: int, forecast: float, number: int) -> float:
         if mean[k] < mean[least] - TIE:
             least = k
     return certain(run, least)
+
+
+@dataclass(frozen=True)
+class GreedyClasses(Nature):
+    """Has the class happen that raises T·ECE most in expectation over the law.
+
+    T·ECE is ½ Σ_v ‖E_v‖₁ over the points v that have been forecast, E_v = Σ_{t: p_t = v} (e_y − v). Of classes that
+    raise it by as much, within 1e-9, it takes the first.
+
+    Parameters
+    ----------
+    classes : int, default 3
+        K, from 2 to 1000.
+    """
+
+    of_classes = True
+    sight = Sight.LAW
+    needs_horizon, safe_under_delay, memory = False, True, "O(t)"
+    allowed = allow(classes=whole(2, MOST))
+
+    classes: int = 3
+
+    def start(self, horizon: int, stream: Stream) -> steps.Nature:
+        own = {"numbers": self.classes, "note": self.classes, "classes": self.classes}
+        return level_nature(raise_total, add_to_point, (), **own)
+
+
+@kernel
+def point_of(run, place, classes):
+    """A point of the table, and the number by which its errors are found; other points have others.
+
+    Sines of whole numbers are linearly independent.
+    """
+    point, key = table(run)[place * classes : (place + 1) * classes], 0.0
+    for k in range(classes):
+        key += point[k] * math.sin(k + 1.0)
+    return point, key
+
+
+def raise_total(run: Run, size: int, forecast: float, number: int) -> float:
+    (values, weights), lead, most = law(run), note(run), 0
+    lead[:] = 0.0
+    for j in range(size):
+        if weights[j] > 0.0:
+            point, key = point_of(run, int(values[j]), len(lead))
+            errors = level(run, key)
+            # The other parts of E_v move by as much whichever class happens.
+            for k in range(len(lead)):
+                more = abs(errors[k] + 1.0 - point[k]) - abs(errors[k] - point[k])
+                lead[k] += 0.5 * weights[j] * more
+    for k in range(1, len(lead)):
+        if lead[k] > lead[most] + TIE:
+            most = k
+    return certain(run, most)
+
+
+def add_to_point(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    point, key = point_of(run, int(forecast), len(note(run)))
+    errors = own_level(run, key)
+    errors -= point
+    errors[outcome] += 1.0
+    return 0

@@ -12,7 +12,7 @@ from onlinecal.engine.game import Game
 from onlinecal.forecasters import GroupHedging, SimplexHedging
 from onlinecal.forecasters.simplex import cells_of, find_cell, write_centre
 from onlinecal.games.classes import against_law
-from onlinecal.natures import Categorical, ContrarianClasses
+from onlinecal.natures import Categorical, ContrarianClasses, GreedyClasses
 from onlinecal.schedules import Constant, Schedule
 from tests.oracles.forecasters import SimplexHedging as Rule
 
@@ -174,6 +174,8 @@ def test_its_grid():
 NATURES = [
     ContrarianClasses(),
     ContrarianClasses(2),
+    GreedyClasses(),
+    GreedyClasses(2),
     Categorical((1 / 3, 1 / 3, 1 / 3)),
     Categorical((0.0, 1.0, 0.0)),
 ]

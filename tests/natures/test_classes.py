@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import pytest
 
+from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.engine.game import Game
@@ -51,7 +54,8 @@ RULES = [
 
 
 def test_every_nature_has_a_rule():
-    assert {type(spec) for spec, _ in RULES} == set(of_classes(n.NATURES).values())
+    """That of the greedy one is below."""
+    assert {type(spec) for spec, _ in RULES} | {n.GreedyClasses} == set(of_classes(n.NATURES).values())
 
 
 @pytest.mark.parametrize(("nature", "rule"), RULES, ids=[str(spec) for spec, _ in RULES])
@@ -64,14 +68,44 @@ def test_it_is_its_rule(nature, rule):
         game.resolve(question)
 
 
+def total(errors):
+    return 0.5 * sum(abs(each) for point in errors.values() for each in point)
+
+
+def raised(errors, point, outcome):
+    """The errors of all points after one more round."""
+    then = [each - v + (k == outcome) for k, (each, v) in enumerate(zip(errors[point], point, strict=True))]
+    return errors | {point: then}
+
+
+@pytest.mark.parametrize("forecaster", [Laws, f.SimplexHedging(3), f.Harmonic()], ids=str)
+def test_the_greedy_one_raises_ece_most(forecaster):
+    """By the errors of all points, with each class tried; the outcome is then any, so that errors differ."""
+    runs = range(2)
+    game = Game(forecaster, n.GreedyClasses(), horizon=HORIZON, runs=runs)
+    kept = [defaultdict(lambda: [0.0] * 3) for _ in runs]
+    for t in range(HORIZON):
+        question = game.ask()
+        for run, errors in enumerate(kept):
+            law = question.laws[run]
+            gains = [sum(w * total(raised(errors, v, y)) for v, w in law.items() if w) for y in range(3)]
+            first = next(y for y in range(3) if gains[y] > max(gains) - 1e-9)
+            assert question.probability[run].tolist() == [float(y == first) for y in range(3)]
+        outcomes = [(t + run) * (t + 2) % 3 for run in runs]
+        for run, errors in enumerate(kept):
+            kept[run] = raised(errors, tuple(question.forecast[run].tolist()), outcomes[run])
+        game.resolve(question, outcome=outcomes)
+
+
 @pytest.mark.parametrize(("make", "words"), [
     (lambda: n.Categorical((0.5, 0.6)), r"q = \(0.5, 0.6\), which sum to 1.1; expected 1 within 1e-06"),
     (lambda: n.Categorical((1.5, -0.5)), r"q\[0\] = 1.5; expected a number"),
     (lambda: n.Categorical(0.5), "q = 0.5; expected a list of probabilities"),
     (lambda: n.Categorical((1,)), r"q = \(1,\); expected 2 to 1000 probabilities"),
     (lambda: n.DriftClasses((1, 0), (0, 0, 1)), "expected 2 probabilities, as many as first has"),
+    (lambda: n.DriftClasses(to=(0, 0, 1)), "has no parameter 'to'; known: first, last"),
     (lambda: n.ContrarianClasses(1), "classes = 1; expected an integer from 2"),
-], ids=range(6))  # fmt: skip
+], ids=range(7))  # fmt: skip
 def test_what_is_no_distribution_is_refused(make, words):
     with pytest.raises(InvalidParameter, match=words):
         make()
