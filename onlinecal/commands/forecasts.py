@@ -116,19 +116,15 @@ def measure(
             "--measure": name, "--all": everything, "--sort": sort, "--in-parts": in_parts,
         }  # fmt: skip
         if beside := [word for word, value in others.items() if value is not None and value is not False]:
+            first, found = beside[0], others[beside[0]]
             alone = ", or --classes without columns, which are then named after the labels, for each class with it"
-            alone *= beside[0] in (
-                "--forecast",
-                "--by",
-                "--groups",
-                "--time",
-                "--id",
-                "--measure",
-                "--all",
-                "--sort",
-            )
+            alone *= first in (
+                "--forecast", "--by", "--groups", "--time", "--id", "--measure", "--all", "--sort"
+            )  # fmt: skip
+            clusters = f", or --cluster {found}, whose rows may depend on each other"
+            alone += clusters * (first in ("--time", "--id") and found != "none")
             raise InvalidParameter(
-                f"{beside[0]} beside --classes {classes}; expected one without the other{alone}"
+                f"{first} beside --classes {classes}; expected one without the other{alone}"
             )
         if not classes or (outcome and len(outcome) > 1):
             raise InvalidParameter(
