@@ -12,8 +12,9 @@ from onlinecal.engine.game import Game
 from onlinecal.forecasters import EmpiricalMean, ForecastHedging, GroupHedging
 from onlinecal.natures import Drift, GroupContrarian, Grouped, Streams
 from onlinecal.schedules import Constant, Pareto, Schedule
-from onlinecal.study.again import measure_file_again
+from onlinecal.study.again import measure_file_again, missing
 from onlinecal.study.panel import Panel
+from onlinecal.study.planning import Entry, plan
 
 GROUPS = {"odd": 0.5, "rare": 0.2, "both": ["odd", "rare"], "never": 0.0}
 NATURES = [Grouped(Drift(), GROUPS, {"odd": 0.2}), GroupContrarian(GROUPS, {"rare": 0.7, "all": 0.4})]
@@ -110,6 +111,20 @@ def test_saved_resumed_measured_later_and_in_processes(tmp_path):
         assert one == other
     gamma = later.gamma(nature=later.natures[0], stream="odd", run=1)
     assert gamma.weight == whole.cells[0].totals["rounds @ odd"][-1, 1]
+
+
+def test_a_resume_finds_that_the_largest_regret_of_a_group_alone_is_missing():
+    (cell,) = plan(
+        [Entry.of(GroupHedging())], [Entry.of(NATURES[0])], horizons=[100], runs=3, seed=5,
+        panel=Panel.of(["ece"], ["umbrella", "three_action"]),
+    )  # fmt: skip
+    name = "group_swap_regret[umbrella]"
+    there = {held: 3 for column, held in cell.held.items() if column.name != name}
+    assert len(there) == len(cell.held) - 1
+    (found,) = missing(cell, there, tuple)
+    assert [asked.name for asked in found.cell.panel.asked] == ["umbrella"]
+    assert name in [column.name for column in found.cell.held]
+    assert not missing(cell, dict.fromkeys(cell.held.values(), 3), tuple)
 
 
 def test_two_groups_with_the_same_members_have_equal_columns():
