@@ -32,7 +32,9 @@ def joined(players: Sequence[steps.Forecaster], before: int) -> tuple[Any, list[
         numbers += [different.setdefault((player.say, player.learn), len(different)), before]
         needs |= {before + place: kind for place, kind in player.needs.items()}
         before += player.note
-    return tuple(zip(*different, strict=True)), numbers, {"note": before, "needs": needs, "parts": players}
+    refusal = next((player.refusal for player in players if player.refusal), None)
+    given = {"note": before, "needs": needs, "parts": players, "refusal": refusal}
+    return tuple(zip(*different, strict=True)), numbers, given
 
 
 @kernel

@@ -54,6 +54,10 @@ def test_what_copies_cannot_do_ends_the_game():
     begun = []
     for spec, said in (
         (f.Delayed(f.EmpiricalMean(), 2), "each of its 2 slots and is asked another in round 3, run 0"),
+        (
+            f.Rounded(f.Delayed(f.EmpiricalMean(), 2), 4),
+            "each of its 2 slots and is asked another in round 3, run 0",
+        ),
         (f.Delayed(Fickle()), "copies of one forecaster on different grids"),
     ):
         game = Game(spec, Drift(), horizon=9, runs=range(1))
