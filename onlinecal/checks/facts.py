@@ -4,12 +4,14 @@ import copy
 import pickle
 import sys
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
 import cloudpickle
 import numpy as np
 
 from onlinecal.core.content import own_modules
+from onlinecal.core.simplex import grid_points
 from onlinecal.core.strategy import counts_open, memory_at
 from onlinecal.engine.game import Game, Question
 from onlinecal.engine.play import BLOCK
@@ -128,10 +130,17 @@ def delay(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
     return ""
 
 
+def varied(nature: Nature) -> Forecaster:
+    """A forecaster that hardly says a number twice; of classes one of as many points at all T."""
+    if not nature.of_classes:
+        return EmpiricalMean()
+    return ClassMean(next(m for m in count(1) if grid_points(m, nature.classes) > LARGE))
+
+
 def memory(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
     """Whether the bytes of one more run grow faster with T and the rounds played than is stated."""
     if role == "nature":
-        forecaster = ClassMean() if nature.of_classes else EmpiricalMean()  # which hardly says a number twice
+        forecaster = varied(nature)
     strategy = forecaster.facing(nature) if role == "forecaster" else nature
     large = playable(LARGE, forecaster, nature)
     games = ((SMALL, SMALL), (playable(2 * LARGE, forecaster, nature), SMALL), (large, large))

@@ -160,7 +160,7 @@ def test_how_much_state_there_is(some_cases, seed, monkeypatch):
         stated = memory_at(spec, large, large) - memory_at(spec, facts.SMALL, facts.SMALL)
         # Each part of streams has a share of the rounds, which is not enough to make a table grow here.
         if stated > 0.0 and not isinstance(spec, n.Streams):
-            opponent = f.EmpiricalMean() if role == "nature" else forecaster
+            opponent = facts.varied(nature) if role == "nature" else forecaster
             few, many = (
                 facts.state_bytes(role, opponent, nature, seed, size, size) for size in (facts.SMALL, large)
             )
