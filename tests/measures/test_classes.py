@@ -198,6 +198,22 @@ def test_programs_of_many_levels_miss_no_inequality(seed, monkeypatch):
         assert getattr(classes, name)(as_classes(binary)) == want
 
 
+def test_a_few_inequalities_give_what_all_give(seed, monkeypatch):
+    """On levels of a grid, with ties and zeros, some calibrated. Some nearly equal: as exactly as the page says."""
+    rng = np.random.default_rng([seed, 5])
+    for m, near, within in ((3, 0, 1e-9), (6, 0, 1e-9), (9, 0, 1e-9), (6, 1e-6, 1e-8)):
+        v = rng.multinomial(m, rng.dirichlet([1, 1, 1], 40)) / m
+        v = np.unique(np.concatenate((v, (1 - near) * v[:5] + near * v[5:10])), axis=0)
+        q = np.where(rng.random((len(v), 1)) < 0.2, v, rng.dirichlet([1, 1, 1], len(v)).round(1))
+        q /= q.sum(axis=1, keepdims=True)
+        gamma = LEVELS(v, rng.integers(1, 5, len(v)), q)
+        for measure in (classes.cdl, classes.u_calibration):
+            few = measure(gamma)
+            with monkeypatch.context() as patch:
+                patch.setattr(programs, "FIRST", 10**6)
+                assert few == pytest.approx(measure(gamma), abs=within)
+
+
 @pytest.mark.parametrize("many", [20, slow(300)])
 def test_no_task_regrets_more_than_the_worst_one(many, seed):
     rng = np.random.default_rng(seed)

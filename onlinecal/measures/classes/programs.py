@@ -145,12 +145,14 @@ def _payoffs_of(gamma: ClassDistribution, swap: bool) -> tuple[float, Floats, Fl
     v, w, q = (part[wrong] if swap else part for part in (gamma.predictions, gamma.mass, gamma.means))
     pays, others = w[:, None] * q, q if swap else gamma.base_rates[None]
     gain = np.concatenate((-pays, pays if swap else pays.sum(axis=0, keepdims=True)))
-    payoffs, value = _best_payoffs(v, np.concatenate((v, others)), gain)
+    # With one action beside those of the levels the simplex method is up to four times as fast.
+    method = "highs-ipm" if swap else "highs-ds"
+    payoffs, value = _best_payoffs(v, np.concatenate((v, others)), gain, method)
     # What the solver leaves of 0 is none.
     return (min(value, 1.0) if value > WITHIN else 0.0), v, payoffs
 
 
-def _best_payoffs(v: Floats, points: Floats, gain: Floats) -> tuple[Floats, float]:
+def _best_payoffs(v: Floats, points: Floats, gain: Floats, method: str) -> tuple[Floats, float]:
     """Payoffs S (A, K) in [0, 1] with the largest ⟨gain, S⟩, of which the i-th is best at v_i, and this sum.
 
     The points (A, K), of which v are the first, are where each is meant for.
@@ -172,7 +174,7 @@ def _best_payoffs(v: Floats, points: Floats, gain: Floats) -> tuple[Floats, floa
     places = np.repeat(np.tile(np.arange(many), 2), k)
     matrix = csr_array((values.ravel(), (places, columns.ravel())), shape=(many, gain.size))
     first = _nearest(cdist(points, v, "cityblock"))[than, at] | (np.arange(many) >= many - near.sum())
-    found = _solved(gain.ravel(), matrix, np.zeros(many), (0.0, 1.0), first)
+    found = _solved(gain.ravel(), matrix, np.zeros(many), (0.0, 1.0), first, method)
     return found.reshape(gain.shape), float((gain * found.reshape(gain.shape)).sum())
 
 
@@ -181,7 +183,9 @@ def _nearest(apart: Floats) -> Any:
     return apart <= np.sort(apart, axis=1)[:, : FIRST + 1][:, -1:]
 
 
-def _solved(gain: Floats, matrix: Any, most: Floats, ends: tuple[float, float], first: Any) -> Floats:
+def _solved(
+    gain: Floats, matrix: Any, most: Floats, ends: tuple[float, float], first: Any, method: str = "highs-ipm"
+) -> Floats:
     """The x between these ends with `matrix` x ≤ `most` and the largest ⟨gain, x⟩; there always is one.
 
     Only some inequalities decide. The rows `first` are solved with, then those too that this misses, until none is.
@@ -190,17 +194,18 @@ def _solved(gain: Floats, matrix: Any, most: Floats, ends: tuple[float, float], 
     costs = -gain / np.abs(gain).max()
     costs[np.abs(costs) < SMALL] = 0.0
     while True:
-        x = _with(costs, matrix[first], most[first], ends)
+        x = _with(costs, matrix[first], most[first], ends, method)
         missed = ~first & (matrix @ x > most + WITHIN)
         if not missed.any():
             return x
         first = first | missed
 
 
-def _with(costs: Floats, matrix: Any, most: Floats, ends: tuple[float, float]) -> Floats:
+def _with(costs: Floats, matrix: Any, most: Floats, ends: tuple[float, float], method: str) -> Floats:
     strict = {"primal_feasibility_tolerance": WITHIN, "dual_feasibility_tolerance": WITHIN}
-    for method, options in (("highs-ipm", strict), ("highs-ds", strict), ("highs-ds", {})):
-        found = linprog(costs, A_ub=matrix, b_ub=most, bounds=ends, method=method, options=options)
+    tried = (method, strict), ("highs-ipm", strict), ("highs-ds", strict), ("highs-ds", {})
+    for way, options in tried:
+        found = linprog(costs, A_ub=matrix, b_ub=most, bounds=ends, method=way, options=options)
         if found.status == 0:
             return np.clip(found.x, *ends)
     raise ArithmeticError(f"the linear program of {len(costs)} variables was not solved: {found.message}")
