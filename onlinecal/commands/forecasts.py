@@ -116,13 +116,13 @@ def measure(
             "--measure": name, "--all": everything, "--sort": sort, "--in-parts": in_parts,
         }  # fmt: skip
         if beside := [word for word, value in others.items() if value is not None and value is not False]:
-            first, found = beside[0], others[beside[0]]
+            first, value = beside[0], others[beside[0]]
             alone = ", or --classes without columns, which are then named after the labels, for each class with it"
             alone *= first in (
                 "--forecast", "--by", "--groups", "--time", "--id", "--measure", "--all", "--sort"
             )  # fmt: skip
-            clusters = f", or --cluster {found}, whose rows may depend on each other"
-            alone += clusters * (first in ("--time", "--id") and found != "none")
+            clusters = f", or --cluster {value}, whose rows may depend on each other"
+            alone += clusters * (first in ("--time", "--id") and value != "none")
             raise InvalidParameter(
                 f"{first} beside --classes {classes}; expected one without the other{alone}"
             )

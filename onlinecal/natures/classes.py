@@ -198,8 +198,8 @@ class GreedyClasses(Nature):
     classes: int = 3
 
     def start(self, horizon: int, stream: Stream) -> steps.Nature:
-        own = {"numbers": self.classes, "note": self.classes, "classes": self.classes}
-        return level_nature(raise_total, add_to_point, (), **own)
+        k = self.classes
+        return level_nature(raise_total, add_to_point, (), numbers=k, note=k, classes=k)
 
 
 @kernel

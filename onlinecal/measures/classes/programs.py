@@ -203,8 +203,7 @@ def _solved(
 
 def _with(costs: Floats, matrix: Any, most: Floats, ends: tuple[float, float], method: str) -> Floats:
     strict = {"primal_feasibility_tolerance": WITHIN, "dual_feasibility_tolerance": WITHIN}
-    tried = (method, strict), ("highs-ipm", strict), ("highs-ds", strict), ("highs-ds", {})
-    for way, options in tried:
+    for way, options in ((method, strict), ("highs-ipm", strict), ("highs-ds", strict), ("highs-ds", {})):
         found = linprog(costs, A_ub=matrix, b_ub=most, bounds=ends, method=way, options=options)
         if found.status == 0:
             return np.clip(found.x, *ends)
