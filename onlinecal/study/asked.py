@@ -244,10 +244,10 @@ def asked_class_task(spec: Any) -> AskedTask:
             raise UnknownParameter.of(f"task {name!r}", more[0], ["payoffs", "actions"], "option")
         task = ClassTask(name, **options)
     elif not is_task(spec) or isinstance(spec, DecisionTask | QuadraticTask | DecisionMaker):
-        name = spec.get("name") if isinstance(spec, Mapping) else getattr(spec, "name", spec)
+        called = spec.get("name") if isinstance(spec, Mapping) else getattr(spec, "name", spec)
         raise InvalidParameter(
-            f"task {name!r} is of outcomes 0 and 1; expected one of classes: an `oc.measures.classes.ClassTask`, or a "
-            "table with a name and payoffs, a row of K numbers for each action"
+            f"task {called!r} is of outcomes 0 and 1; expected one of classes: an `oc.measures.classes.ClassTask`, or "
+            "a table with a name and payoffs, a row of K numbers for each action"
         )
     return AskedTask(tuple(Column("class_task", entry, task=task.name) for entry in ACCOUNT), task)
 
