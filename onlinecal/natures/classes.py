@@ -204,9 +204,9 @@ class GreedyClasses(Nature):
 
 @kernel
 def point_of(run, place, classes):
-    """A point of the table, and the number by which its errors are found; other points have others.
+    """A point of the table, and the number by which its errors are found.
 
-    Sines of whole numbers are linearly independent.
+    Two rational points never share it but by rounding, as sines of whole numbers are linearly independent.
     """
     point, key = table(run)[place * classes : (place + 1) * classes], 0.0
     for k in range(classes):
