@@ -273,7 +273,7 @@ class BlumMansour(OnGrid):
     """
 
     deterministic, safe_under_delay, memory = False, True, "O(m)"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     even: ClassVar[bool] = True
 
     m: int | str = "T^(1/3)"
@@ -311,6 +311,7 @@ class BlumMansourLog(InSteps):
     """
 
     deterministic, safe_under_delay, memory = False, True, "O(m)"
+    version: ClassVar[int] = 2
 
     m: int | str = "T^(1/3)"
 

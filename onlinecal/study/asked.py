@@ -239,10 +239,10 @@ def asked_class_task(spec: Any) -> AskedTask:
     """A task of K classes; a table has a name, payoffs, and maybe actions."""
     task = spec
     if isinstance(spec, Mapping) and "payoffs" in spec:
-        called, options = named_table("task", spec)
+        name, options = named_table("task", spec)
         if more := [key for key in options if key not in ("payoffs", "actions")]:
-            raise UnknownParameter.of(f"task {called!r}", more[0], ["payoffs", "actions"], "option")
-        task = ClassTask(called, **options)
+            raise UnknownParameter.of(f"task {name!r}", more[0], ["payoffs", "actions"], "option")
+        task = ClassTask(name, **options)
     elif not is_task(spec) or isinstance(spec, DecisionTask | QuadraticTask | DecisionMaker):
         called = spec.get("name") if isinstance(spec, Mapping) else getattr(spec, "name", spec)
         raise InvalidParameter(
