@@ -262,7 +262,7 @@ class Number(Least):
     ({0.5, 0.3, 0.2}, "stated {.*}"), ("100", "stated '100'"), (["0.5", "0.3", "0.2"], r"stated \['0.5', '0.3', "),
     ({0: 0.5, 1: 0.3, 2: 0.2}, "stated a law on 0"), ({(1, 0): 1}, r"stated a law on \(1, 0\)"),
     ({(1, 0, 0): "1"}, r"stated {\(1, 0, 0\): '1'} in round 1, run 0; expected a dict {forecast: weight}"),
-], ids=str)  # fmt: skip
+], ids=["set", "word", "words", "classes", "point of two", "weight of a word"])  # fmt: skip
 def test_what_is_no_list_of_numbers_is_no_forecast(said, words):
     """A set has no order: its numbers would come in any."""
     mine = f.as_forecaster(type("Said", (Shares,), {"forecast": lambda self: said}))
