@@ -122,7 +122,19 @@ def move_between(run: Run, size: int, forecast: float, number: int) -> float:
 
 
 @dataclass(frozen=True)
-class ContrarianClasses(Nature):
+class OfLaws(Nature):
+    """A nature that is told how many classes there are, and sees the law."""
+
+    of_classes = True
+    sight = Sight.LAW
+    needs_horizon, safe_under_delay = False, True
+    allowed = allow(classes=whole(2, MOST))
+
+    classes: int = 3
+
+
+@dataclass(frozen=True)
+class ContrarianClasses(OfLaws):
     """Does what the forecast holds least likely: y = k where class k has the smallest mean under the law.
 
     Of means that differ by at most 1e-9 it takes the first.
@@ -133,12 +145,7 @@ class ContrarianClasses(Nature):
         K, from 2 to 1000.
     """
 
-    of_classes = True
-    sight = Sight.LAW
-    needs_horizon, safe_under_delay, memory = False, True, "O(1)"
-    allowed = allow(classes=whole(2, MOST))
-
-    classes: int = 3
+    memory = "O(1)"
 
     def start(self, horizon: int, stream: Stream) -> steps.Nature:
         return steps.Nature(contradict_law, sight=self.sight, classes=self.classes, note=self.classes)
@@ -178,7 +185,7 @@ def contradict_law(run: Run, size: int, forecast: float, number: int) -> float:
 
 
 @dataclass(frozen=True)
-class GreedyClasses(Nature):
+class GreedyClasses(OfLaws):
     """Has the class happen that raises T·ECE most in expectation over the law.
 
     T·ECE is ½ Σ_v ‖E_v‖₁ over the points v that have been forecast, E_v = Σ_{t: p_t = v} (e_y − v). Of classes that
@@ -190,12 +197,7 @@ class GreedyClasses(Nature):
         K, from 2 to 1000.
     """
 
-    of_classes = True
-    sight = Sight.LAW
-    needs_horizon, safe_under_delay, memory = False, True, "O(t)"
-    allowed = allow(classes=whole(2, MOST))
-
-    classes: int = 3
+    memory = "O(t)"
 
     def start(self, horizon: int, stream: Stream) -> steps.Nature:
         k = self.classes
