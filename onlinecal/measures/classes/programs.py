@@ -203,7 +203,8 @@ def _solved(
 
 def _with(costs: Floats, matrix: Any, most: Floats, ends: tuple[float, float], method: str) -> Floats:
     strict = {"primal_feasibility_tolerance": WITHIN, "dual_feasibility_tolerance": WITHIN}
-    for way, options in ((method, strict), ("highs-ipm", strict), ("highs-ds", strict), ("highs-ds", {})):
+    ways = [(way, strict) for way in dict.fromkeys((method, "highs-ipm", "highs-ds"))]
+    for way, options in (*ways, ("highs-ds", {})):
         found = linprog(costs, A_ub=matrix, b_ub=most, bounds=ends, method=way, options=options)
         if found.status == 0:
             return np.clip(found.x, *ends)
