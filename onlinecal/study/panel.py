@@ -230,7 +230,7 @@ class Panel:
         return self if len(some) == len(self.asked) else Panel(some, self.laws)
 
     def of_gamma(self) -> "Panel | None":
-        """What can be read of level sets of draws: without measures of rounds; None where nothing else is in it."""
+        """The measures that are read of Γ of draws, so none of rounds; None where there are none."""
         some = tuple(asked for asked in self.asked if asked.needs is None)
         return Panel(some) if some else None
 
