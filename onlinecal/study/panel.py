@@ -164,55 +164,32 @@ class Panel:
         `levels_of` gives the places of some runs, their level sets and their rounds. It is asked of each part of the
         rounds by its number, groups behind streams, of all of them (None), and of their laws (`LAWS`).
         """
-        key = tuple(streams), tuple(groups)
-        if key not in self._places:
-            self._places[key] = self._places_of(streams, groups)
-        width, each, largest = self._places[key]
-        totals, families = np.zeros((len(runs), width)), list[dict[str, JointDistribution]]()
-        if of_groups := len(self.of_parts.asked) < len(self.asked):
+        families: list[dict[str, Any]] | None = None
+        if len(self.of_parts.asked) < len(self.asked):
             families = [{} for _ in runs]
+        labels = *streams, *groups
+        found = {column: np.zeros(len(runs)) for column in self.columns_of(streams, groups)}
         # All rounds come last, when the Γ of all groups are there.
-        for part, label, own in [*each[1:], each[0]]:
-            panel = self.of_parts if label else self
+        for part, label in [*enumerate(labels), *[(LAWS, "")] * self.laws, (None, "")]:
+            panel = self if part is None else self.of_parts
+            columns = [replace(column, stream=label, laws=part == LAWS) for column in panel.columns]
             for places, sets, rounds in levels_of(part):
-                if of_groups and (label in groups or not label):
+                if families is not None and (part is None or label in groups):
                     for place, gamma in zip(places, sets, strict=True):
                         families[place][label or ALL] = gamma
-                found = [families[place] for place in places] if of_groups and not label else None
+                whose = None if families is None or part is not None else [families[i] for i in places]
                 numbers = [runs[place] for place in places]
-                if panel.asked:
-                    totals[places, own] = panel.read_each(sets, rounds, where, numbers, found)
+                if columns:
+                    totals = panel.read_each(sets, rounds, where, numbers, whose)
+                    for column, values in zip(columns, totals.T, strict=True):
+                        found[column][places] = values
                 if label in groups:
-                    totals[places, own.stop] = sets.weights
-        for at, regrets in largest:
-            totals[:, at] = totals[:, regrets].max(axis=1)
-        return totals
-
-    @cached_property
-    def _places(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], Any]:
-        return {}
-
-    def _places_of(self, streams: Sequence[str], groups: Sequence[str]) -> Any:
-        """How many columns there are; where those of each part are; and of each largest regret, where its regrets are.
-
-        A part is its number (None: all rounds), its label, and a slice, behind which a group has its number of rounds.
-        """
-        columns, own = (
-            {c: i for i, c in enumerate(self.columns_of(streams, groups))},
-            len(self.of_parts.columns),
-        )
-        largest = [
-            (at, [columns[replace(c, measure=ACCOUNT[-1], stream=label)] for label in ("", *groups)])
-            for c, at in columns.items()
-            if c.measure == GROUP_REGRET and c.of_task
-        ]
-        first, each = len(self.columns) + len(largest), list[Any]([(None, "", slice(len(self.columns)))])
-        for part, label in enumerate((*streams, *groups)):
-            each.append((part, label, slice(first, first + own)))
-            first += own + (label in groups)
-        if self.laws:
-            each.append((LAWS, "laws", slice(first, first + own)))
-        return len(columns), each, largest
+                    found[Column("measure", ROUNDS, stream=label)][places] = sets.weights
+        for column in found:
+            if column.measure == GROUP_REGRET and column.of_task:
+                own = replace(column, measure=ACCOUNT[-1])
+                found[column] = np.max([found[replace(own, stream=label)] for label in ("", *groups)], axis=0)
+        return np.stack([*found.values()], axis=1)
 
     def check_groups(self, nature: str, groups: Sequence[str]) -> None:
         """Refuses measures of groups of a nature that has none."""
