@@ -45,6 +45,14 @@ class Pairs:
     p: Floats
     runs: int
 
+    @property
+    def ranks(self) -> Floats:
+        """The ranks of the means, 1 for the lowest; those that are the same up to rounding share the mean of theirs."""
+        means = np.where(np.isnan(self.means), np.inf, self.means)
+        with np.errstate(invalid="ignore"):
+            apart = np.where(np.isnan(self.difference), means[:, None] - means, self.difference)
+        return np.asarray((1 + len(means) + np.sign(np.nan_to_num(apart)).sum(axis=1)) / 2)
+
     def half_width(self, level: float) -> Floats:
         """Half the width of the interval of each difference by itself; infinite where its spread is unknown."""
         from scipy.stats import t
@@ -107,21 +115,6 @@ def lower(families: Sequence[Pairs], level: float = 0.95) -> list[Bools]:
     ]
 
 
-def ranks(values: Floats) -> Floats:
-    """1 for the lowest; those that are the same up to rounding share the mean of their ranks."""
-    from scipy.stats import rankdata
-
-    order = np.argsort(values, kind="stable")  # NaN last
-    with np.errstate(invalid="ignore"):
-        step = np.diff(values[order])
-        size = np.maximum(np.abs(values[order][1:]), np.abs(values[order][:-1]))
-        # Of two that are infinite the difference is no number.
-        new = (step > ROUNDING * np.where(np.isfinite(size), size, 1.0)) | (np.isnan(step) & ~np.isinf(size))
-    group = np.empty(len(values))
-    group[order] = np.concatenate([[0], np.cumsum(new)])
-    return np.asarray(rankdata(group))
-
-
 def simultaneous(statements: int, level: float = 0.95) -> float:
     """The level of each of several intervals with which all of them hold together, however they depend (Bonferroni).
 
@@ -164,10 +157,10 @@ class Contest:
         """Mean totals, (forecasters, measures)."""
         return np.stack([sign * p.means for sign, p in zip(self.signs, self.pairs, strict=True)], axis=1)
 
-    @cached_property
+    @property
     def ranks(self) -> Floats:
         """The ranks of the mean totals of the first measure."""
-        return ranks(self.pairs[0].means)
+        return self.pairs[0].ranks
 
     @property
     def span(self) -> Ints:

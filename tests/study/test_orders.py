@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, ttest_rel
 
-from onlinecal.study.compare import adjusted, differences, lower, ranks, simultaneous
+from onlinecal.study.compare import adjusted, differences, lower, simultaneous
 
 #: studies that are simulated
 STUDIES = 400
@@ -87,7 +87,7 @@ def test_identical_totals_are_no_difference():
     # Of six runs with one and the same difference the sign test says 2^−5.
     other = found.difference[2, 0], found.p[2, 0], found.half_width(0.95)[2, 0]
     assert other == (pytest.approx(1.0), 2.0**-5, 0.0)
-    assert list(ranks(found.means)[:2]) == [ranks(found.means)[0]] * 2
+    assert list(found.ranks[:2]) == [found.ranks[0]] * 2
 
 
 @pytest.mark.parametrize("runs", [2, 3, 4, 6])
@@ -108,7 +108,7 @@ def test_infinite_totals_are_ranked_last_and_never_in_order():
     found = differences(np.array([[1.0, 2.0, 3.0], [np.inf, 2.0, 3.0], [np.inf] * 3]))
     assert np.isnan(found.difference[0, 1])
     assert not lower([found])[0].any()
-    assert list(ranks(found.means)) == [1.0, 2.5, 2.5]
+    assert list(found.ranks) == [1.0, 2.5, 2.5]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=4))
