@@ -81,6 +81,12 @@ app = typer.Typer(
 
 #: options that may stand without a value
 ALONE = ("--classes",)
+#: of a command, options of before, and what is typed in their place
+PICTURES = "exponents pareto delays people reliability regret witness tasks runs slopes"
+RENAMED = {
+    "plot": {f"--{kind}": ["--kind", kind] for kind in PICTURES.split()},
+    "measure": {"--all": ["--measure", "all"]},
+}
 
 
 class Command(TyperCommand):
@@ -101,6 +107,10 @@ class Command(TyperCommand):
             f"{word}=" if word in ALONE and after[:1] in ("", "-") else word
             for word, after in pairwise([*args, ""])
         ]
+        renamed = RENAMED.get(ctx.info_name, {})
+        for word in renamed.keys() & set(args):
+            print(f"{word} is now {' '.join(renamed[word])}", file=sys.stderr)
+        args = [each for word in args for each in renamed.get(word, [word])]
         # The library takes the last of two values.
         _, _, given = self.make_parser(ctx).parse_args(list(args))
         for parameter in given:

@@ -89,7 +89,6 @@ def measure(
     delimiter: str | None = option("", hidden=True),
     encoding: str | None = option("", hidden=True),
     in_parts: bool | None = option("", "--in-parts/--in-memory", hidden=True),
-    everything: bool = flag("", "--all", hidden=True),
 ) -> None:
     """Measure a log of forecasts.
 
@@ -103,7 +102,7 @@ def measure(
     from onlinecal.logs.evaluation import DECIDING
     from onlinecal.logs.measuring import Settings
     from onlinecal.logs.source import report_of
-    from onlinecal.measures import ALL, with_all
+    from onlinecal.measures import with_all
     from onlinecal.report import measured
     from onlinecal.report.terminal import print_json
 
@@ -113,13 +112,13 @@ def measure(
         others = {
             "--forecast": forecast, "--positive": positive, "--negative": negative, "--above": above, "--by": by,
             "--groups": groups, "--fractional": fractional, "--resolutions": resolutions, "--time": time, "--id": key,
-            "--measure": name, "--all": everything, "--sort": sort, "--in-parts": in_parts,
+            "--measure": name, "--sort": sort, "--in-parts": in_parts,
         }  # fmt: skip
         if beside := [word for word, value in others.items() if value is not None and value is not False]:
             first, value = beside[0], others[beside[0]]
             alone = ", or --classes without columns, which are then named after the labels, for each class with it"
             alone *= first in (
-                "--forecast", "--by", "--groups", "--time", "--id", "--measure", "--all", "--sort"
+                "--forecast", "--by", "--groups", "--time", "--id", "--measure", "--sort"
             )  # fmt: skip
             clusters = f", or --cluster {value}, whose rows may depend on each other"
             alone += clusters * (first in ("--time", "--id") and value != "none")
@@ -151,11 +150,9 @@ def measure(
     )  # fmt: skip
     if key is not None and cluster is not None:
         raise InvalidParameter(f"--id {key} beside --cluster {cluster}; expected one or the other")
-    if everything and name:
-        raise InvalidParameter(f"--all beside --measure {name[0]}; expected one or the other")
     if classes is not None and positive is not None:
         raise InvalidParameter(f"--classes beside --positive {positive}; expected one or the other")
-    names = with_all(name or ([ALL] if everything else DECIDING))
+    names = with_all(name or DECIDING)
     settings = Settings(draws, level, seed, tuple(names))
     report = report_of(file, asked, settings, in_parts, outcome or ())
     if html is not None and html.suffix.lower() in pictures:
@@ -170,8 +167,6 @@ def measure(
         print_json(measured.data(report))
         return
     print(measured.document_of(report).text())
-    if everything:
-        print("--all is now --measure all")
     if html is not None:
         print(f"wrote {html}")
 

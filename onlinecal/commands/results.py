@@ -226,16 +226,6 @@ def plot(
     dpi: int = option("points an inch of a PNG", default=150, min=20, max=1200),
     caption: Path | None = option("a text file for the caption, which is not in the picture then"),
     no_caption: bool = flag("leave the caption out", "--no-caption"),
-    exponents: bool = flag("", "--exponents", hidden=True),
-    pareto: bool = flag("", "--pareto", hidden=True),
-    delays: bool = flag("", "--delays", hidden=True),
-    people: bool = flag("", "--people", hidden=True),
-    reliability: bool = flag("", "--reliability", hidden=True),
-    regret: bool = flag("", "--regret", hidden=True),
-    witness: bool = flag("", "--witness", hidden=True),
-    tasks: bool = flag("", "--tasks", hidden=True),
-    runs: bool = flag("", "--runs", hidden=True),
-    slopes: bool = flag("", "--slopes", hidden=True),
 ) -> None:
     """Draw totals against T, or another picture.
 
@@ -247,15 +237,9 @@ def plot(
     from onlinecal.report.style import inches, save
     from onlinecal.report.terminal import say
 
-    flags = {
-        "exponents": exponents, "pareto": pareto, "delays": delays, "people": people, "reliability": reliability,
-        "regret": regret, "witness": witness, "tasks": tasks, "runs": runs, "slopes": slopes,
-    }  # fmt: skip
-    asked = [name for name, wanted in flags.items() if wanted] + ["sweep"] * (against is not None)
-    asked = list(dict.fromkeys([*([] if kind == "curves" else [kind]), *asked]))
-    if len(asked) > 1:
-        raise InvalidParameter(f"{' and '.join(asked)} are {len(asked)} pictures; expected one --kind")
-    kind = asked[0] if asked else kind
+    if against is not None and kind not in ("curves", "sweep"):
+        raise InvalidParameter(f"{kind} and sweep are 2 pictures; expected one --kind")
+    kind = kind if against is None else "sweep"
     inches(width)  # before anything is read
     figure, left = draw(
         study_of(results).only(forecaster, nature, schedules=kind == "delays"), kind, measure=measure or (),
@@ -270,8 +254,7 @@ def plot(
         with whole(caption) as new:
             new.write_text(f"{figure.get_label()}\n", encoding="utf-8")
         files += f" and {caption}"
-    hint = f"--{kind} is now --kind {kind}" if flags.get(kind) else ""
-    say("; ".join(filter(None, (f"wrote {files}", left, hint))))
+    say("; ".join(filter(None, (f"wrote {files}", left))))
 
 
 def report(

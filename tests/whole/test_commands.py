@@ -122,7 +122,7 @@ SAID = [
      "wrote results/small.png and x.txt", ""),
     ("measure f.csv --all --draws 0", 0, "", "--all is now --measure all|smooth_ece_at"),
     ("plot results/small.db -m ece --exponents", 0,
-     "wrote results/small-exponents.png; --exponents is now --kind exponents", ""),
+     "wrote results/small-exponents.png", "--exponents is now --kind exponents"),
     ("plot results/delays.db --kind delays --nature drift --measure ece", 0, "wrote results/delays-delays.png", ""),
     pytest.param("plot results/newsroom.db --kind people", 0, "wrote results/newsroom-people.png", "",
                  marks=pytest.mark.slow),  # of twelve panels
@@ -144,10 +144,11 @@ SAID = [
 )
 def test_what_commands_print(own, line, rc, first, words):
     done = onlinecal(line, cwd=own, rc=rc, columns=200)
-    assert all(" %" in text for text in done.stderr.splitlines())  # progress where it is slow
+    # Progress where it is slow, and options of before.
+    assert all(" %" in text or " is now " in text for text in done.stderr.splitlines())
     assert done.stdout.startswith(first)
     for each in words.split("|"):
-        assert each in " ".join(done.stdout.split())
+        assert each in " ".join(f"{done.stdout} {done.stderr}".split())
     for file in re.findall(r"^wrote (\S+\.(?:png|svg|html))", done.stdout, re.M):
         data = (own / file).read_bytes()
         assert len(data) > 5000
@@ -175,7 +176,7 @@ REFUSED = [
     ("compare results/delays.db --people", "nobody joins or leaves in this study"),
     ("plot results/small.db --dpi zebra", "error: --dpi = zebra; expected an integer"),
     ("new x.toml --like zebra", "error: --like: unknown scenario 'zebra'"),
-    ("plot results/small.db --against beta --runs", "runs and sweep are 2 pictures; expected one --kind"),
+    ("plot results/small.db --against beta --kind runs", "runs and sweep are 2 pictures; expected one --kind"),
     ("report results/small.db -o x.pdf", "x.pdf: expected a name that ends in .html"),
     ("report results/small.db -o file/x.html", "file/x.html cannot be written"),
     ("show os:getcwd", "'os:getcwd' is neither"), ("show cdll", "unknown name 'cdll'; did you mean 'cdl'"),
