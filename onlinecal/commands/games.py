@@ -111,9 +111,12 @@ def _exactly(value: Fraction, number: float) -> str:
 def _said(solution: Any, here: Any, rational: str) -> list[str]:
     law = zip(here.forecasts, here.weights, strict=True)
     played = solution.horizon - here.left
+    value = with_error(solution.value, solution.error)
+    if rational:
+        value = _exactly(Fraction(rational), solution.value)
     return [
         f"total {solution.measure} on 0, 1/{solution.m}, …, 1 in T = {solution.horizon} rounds; {SEES[solution.sight]}",
-        f"value       {with_error(solution.value, solution.error)}" + (f" = {rational}" if rational else ""),
+        f"value       {value}",
         f"states      {solution.states:,} at most with the same rounds left, {solution.stages:,} in all",
         *([f"after {played} rounds, the value is {here.value:.12g}"] if played else ()),
         "forecaster  " + ", ".join(f"{p:.6g} with probability {w:.6g}" for p, w in law),
