@@ -7,8 +7,8 @@ from onlinecal.commands.base import JSON, argument, aside, option
 
 def list_(
     kind: str = argument(
-        "forecasters, natures, measures, tasks, responses, arrivals, delays, rates, or scenarios; all but the "
-        "last two if left out",
+        "forecasters, natures, worlds, measures, class_measures, tasks, responses, arrivals, delays, rates, or "
+        "scenarios; all but the last two if left out",
         default="",
     ),
     as_json: bool = JSON,

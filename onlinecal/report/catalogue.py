@@ -34,6 +34,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "natures": NATURES,
     "worlds": WORLDS,
     "measures": MEASURES | OF_SHORT_GAMES | OF_GROUPS | OF_LOGS,
+    "class_measures": dict(known_measures(True)),
     "tasks": TASKS,
     "responses": RESPONSES,
     "arrivals": ARRIVALS,

@@ -34,7 +34,12 @@ def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:
         table = Table(title=kind, title_justify="left", box=None, pad_edge=False)
         table.add_column("name", style="bold", no_wrap=kind != "rates of other quantities")
         table.add_column("total" if rates else "what it is")
-        known = {"forecasters": "proved", "natures": "proved", "measures": "source"}
+        known = {
+            "forecasters": "proved",
+            "natures": "proved",
+            "measures": "source",
+            "class_measures": "source",
+        }
         table.add_column("source" if rates else known.get(kind, ""))
         for row in mine:
             table.add_row(*(escape(readable(row[key])) for key in ("name", "summary", "known")))

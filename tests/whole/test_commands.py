@@ -130,6 +130,8 @@ SAID = [
     ("measure-again results/small.db --measure cdl", 0, "results/small.db: new columns of 12 cells\n", ""),
     ("new my.toml", 0, "wrote my.toml; play it: onlinecal run my.toml", ""),
     ("list", 0, "", "forecast_hedging|contrarian|smooth_ce|umbrella|ece ≥ T/2"),
+    ("list class_measures", 0, "class_measures", "setwise|classwise|toplabel|u_calibration"),
+    ("show setwise", 0, "setwise (class_measures; parameters: measure", "over all sets of at most 12 classes"),
     ("show almost_one_step_ahead", 0, "", "T^(1/2)|distance_certificate ≤ 2√T + 1|Arunachaleswaran"),
     ("show doubter:Doubter", 0, "doubter:Doubter (natures; parameters: first", "Never sure."),
     (f"check boastful:Boastful {CHECKED}", 1, "", "FAILS against"),
