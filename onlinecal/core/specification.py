@@ -62,6 +62,8 @@ class Specification(Checked):
     unit_bytes: ClassVar[float] = 64.0
     #: whether forecasts are points in the simplex, and outcomes one of `classes`; else 0 or 1
     of_classes: ClassVar[Any] = False
+    #: other words for parameters, in tables: word → parameter
+    synonyms: ClassVar[Mapping[str, str]] = MappingProxyType({})
     #: how many outcomes there can be. Without a type, since it is a parameter of some
     classes = cast(Any, 2)
 

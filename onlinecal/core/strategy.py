@@ -114,6 +114,13 @@ def named_table(
 def build(kind: str, known: Mapping[str, Any], name: str, options: Mapping[str, Any]) -> Any:
     """The specification called `name` with these parameters, none of which it may lack or refuse."""
     cls = known[meant(kind, name, known, LIST)]
+    synonyms = getattr(cls, "synonyms", {})
+    for key, own in synonyms.items():
+        if key in options and own in options:
+            raise InvalidParameter(
+                f"{kind} {name!r} has {key!r} and {own!r}; expected one, as they are the same"
+            )
+    options = {synonyms.get(key, key): value for key, value in options.items()}
     check_names(f"{kind} {name!r}", cls, options)
     return make(kind, cls, name, **{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()})
 

@@ -18,6 +18,9 @@ from onlinecal.core.specification import (
 )
 from onlinecal.engine.law import brief
 
+#: in tables, of a nature that moves from one to another
+ENDS = MappingProxyType({"from": "first", "to": "last"})
+
 
 @dataclass(frozen=True)
 class Nature(Specification):

@@ -12,7 +12,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
 from onlinecal.engine.steps import Run, kernel, law, note, shared, table
 from onlinecal.natures._levels import level, level_nature, own_level
-from onlinecal.natures.base import Nature
+from onlinecal.natures.base import ENDS, Nature
 
 #: classes of a game, at most
 MOST = 1000
@@ -87,11 +87,12 @@ class DriftClasses(OfVectors):
     Parameters
     ----------
     first, last : sequence of K floats, default (1, 0, 0) and (0, 0, 1)
-        a and b, the probabilities of the classes. Each sums to 1.
+        a and b, the probabilities of the classes. Each sums to 1. In tables also ``from`` and ``to``.
     """
 
     needs_horizon, safe_under_delay, memory = True, True, "O(1)"
     allowed = allow(first=simplex_point, last=simplex_point)
+    synonyms = ENDS
 
     first: tuple[float, ...] = (1.0, 0.0, 0.0)
     last: tuple[float, ...] = (0.0, 0.0, 1.0)

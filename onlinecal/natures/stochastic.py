@@ -13,7 +13,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
 from onlinecal.engine.steps import Run, kernel, note, own_uniform, shared, state
 from onlinecal.natures.adaptive import keep_bias
-from onlinecal.natures.base import Nature
+from onlinecal.natures.base import ENDS, Nature
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,12 @@ class Drift(Nature):
     Parameters
     ----------
     first, last : float, default 0 and 1
-        a and b, in [0, 1].
+        a and b, in [0, 1]. In tables also ``from`` and ``to``.
     """
 
     needs_horizon, safe_under_delay, memory = True, True, "O(1)"
     allowed = allow(first=UNIT, last=UNIT)
+    synonyms = ENDS
 
     first: float = 0.0
     last: float = 1.0

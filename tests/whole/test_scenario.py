@@ -8,7 +8,7 @@ from onlinecal.core.errors import ScenarioError
 from onlinecal.core.strategy import strategy_key
 from onlinecal.forecasters import FORECASTERS
 from onlinecal.naming import family
-from onlinecal.natures import NATURES
+from onlinecal.natures import NATURES, Drift, DriftClasses
 from onlinecal.scenario import load
 from tests.examples import of_classes, of_two
 
@@ -65,6 +65,18 @@ def test_other_ways_to_write_it(tmp_path):
         ('label = "mine"', "longest = 15", [(10,)]),  # a slow strategy is played less long
     ):
         assert [c.times for c in loaded(tmp_path, GOOD.replace(old, new)).cells] == times
+
+
+def test_from_and_to_of_a_nature_are_its_ends(tmp_path):
+    """A table with a name is a strategy, and no range."""
+    moves = '{ name = "drift_classes", from = [1, 0, 0], to = [0, 0, 1] }'
+    text = BARE.replace('["drift"]', f"[{moves}]").replace("constant", "class_mean")
+    assert loaded(tmp_path, text).cells[0].nature.strategy == DriftClasses((1, 0, 0), (0, 0, 1))
+    for ends in ("from = 0.2, to = 0.4", "first = 0.2, to = 0.4"):
+        (cell,) = loaded(tmp_path, BARE.replace('"drift"', f'{{ name = "drift", {ends} }}')).cells
+        assert cell.nature.strategy == Drift(0.2, 0.4)
+    with pytest.raises(ScenarioError, match="'from' and 'first'; expected one"):
+        loaded(tmp_path, BARE.replace('"drift"', '{ name = "drift", from = 0.2, first = 0.4 }'))
 
 
 def test_a_file_is_sought_beside_the_scenario(tmp_path, monkeypatch):

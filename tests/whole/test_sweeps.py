@@ -46,6 +46,10 @@ EXPECTED = [
      "weights", [(1, 2)]),  # a list that is the value of a parameter is one value
     ("nature", STREAMS % "{each = [[1, 2], [2, 1]]}", [f"streams, weights = {w}" for w in ([1, 2], [2, 1])],
      "weights", [(1, 2), (2, 1)]),
+    ("nature", '{name = "drift", from = {each = [0.1, 0.2]}, to = 0.5}', ["drift (to=0.5), from = 0.1",
+     "drift (to=0.5), from = 0.2"], "first", [0.1, 0.2]),
+    ("nature", '{name = "drift", from = {from = 0.1, to = 0.2, steps = 2}}', ["drift, from = 0.1",
+     "drift, from = 0.2"], "first", [0.1, 0.2]),
 ]  # fmt: skip
 
 
