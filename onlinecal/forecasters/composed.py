@@ -1,6 +1,6 @@
 """Forecasters made of another: restarts and rounding; and how a whole reaches its parts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal
@@ -66,6 +66,25 @@ def pass_on(run, part, size):
     return size
 
 
+class Growing(steps.Forecaster):
+    """A forecaster made of parts that begin one after the other; `begin(k)` is part k at its beginning."""
+
+    begin: Callable[[int], Any]
+
+    def reach(self, many: int) -> None:
+        """Begins parts up to this number of them."""
+        for k in range(len(self.parts), many):
+            part = self.begin(k)
+            part.spread(self.runs)
+            self.parts.append(part)
+            self.laid = False
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """As `Player.restore`, with the parts that had begun."""
+        self.reach(len(kept["parts"]))
+        super().restore(kept)
+
+
 @dataclass(frozen=True)
 class Doubling(OfOthers):
     """Makes a forecaster that is tuned to a horizon play without one: restarts it with first, 2·first, 4·first, ….
@@ -98,7 +117,7 @@ class Doubling(OfOthers):
         return Epochs(players, self.first)
 
 
-class Epochs(steps.Forecaster):
+class Epochs(Growing):
     """A forecaster that plays by a part for each epoch, of which the first has this many rounds."""
 
     def __init__(self, players: Sequence[steps.Forecaster], first: int) -> None:
@@ -109,6 +128,10 @@ class Epochs(steps.Forecaster):
         # Those of epochs to come take no room.
         self.epochs, self.parts = players, []
 
+    def begin(self, k: int) -> steps.Forecaster:
+        """The part of an epoch."""
+        return self.epochs[k]
+
     def make_room(self, coming: steps.Coming) -> None:
         """Makes each part fit for the rounds of its epoch."""
         before, length = 0, self.first
@@ -117,18 +140,6 @@ class Epochs(steps.Forecaster):
                 self.reach(k + 1)
                 self.parts[k].make_room(coming._replace(asked=min(coming.asked - before, length)))
             before, length = before + length, 2 * length
-
-    def reach(self, epochs: int) -> None:
-        """Begins epochs up to this number of them."""
-        for epoch in self.epochs[len(self.parts) : epochs]:
-            epoch.spread(self.runs)
-            self.parts.append(epoch)
-            self.laid = False
-
-    def restore(self, kept: dict[str, Any]) -> None:
-        """As `Player.restore`, in the epoch that had begun."""
-        self.reach(len(kept["parts"]))
-        super().restore(kept)
 
 
 @kernel

@@ -1,9 +1,10 @@
 """Forecasters that share the rounds of a game out among copies of another."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from onlinecal.engine.law import Unplayable
 from onlinecal.engine.parts import begin_part
 from onlinecal.engine.steps import Run, inner, kernel, note, shared, state
 from onlinecal.forecasters.base import Forecaster, OfOthers
+from onlinecal.forecasters.composed import Growing
 
 #: measures with a total that is at most the sum over parts of the rounds: proved in docs/proofs.md
 ADD_UP = frozenset(
@@ -46,11 +48,6 @@ def adds_up(column: Column) -> bool:
     return column.kind == "measure" and column.measure in ADD_UP and not chosen
 
 
-def begun_copy(of: Forecaster, horizon: int, stream: Stream, *names: str) -> steps.Forecaster:
-    """A copy with a stream of these names."""
-    return begin_part("forecaster", of, horizon, stream.child(*names))
-
-
 class OfCopies(OfOthers):
     """A forecaster that plays by copies of another."""
 
@@ -61,82 +58,61 @@ class OfCopies(OfOthers):
 
 
 #: the state of a whole: where the search for a free copy begins. Then of each copy the rounds asked, those open, and
-#: the round in which it began. Shared: the rounds that a copy plays and the copies that have open questions, at most.
-#: Shared too: how many copies there are, and of Separate their streams. The note begins with the copy that plays and
-#: its number of the round.
+#: the round in which it began. Shared: the rounds that a copy plays and the copies that have open questions, at most,
+#: and how many copies there are. The note begins with the copy that plays and its number of the round.
 FREE_FROM, WHOLE = range(2)
 ASKED, OPEN, BEGUN, EACH = range(4)
-ROUNDS_OF, MOST_OPEN, MANY, SHARED_OF = range(4)
+ROUNDS_OF, MOST_OPEN, MANY = range(3)
 COPY, NUMBER_OF, STREAM = range(3)
 
 
-class Copies(steps.Forecaster):
-    """A forecaster that plays by copies of another, its parts, of which more can be begun.
+class Copies(Growing):
+    """A forecaster that plays by copies of another, its parts.
 
-    `begun(*names)` is a copy with a stream of these names; `wanted(coming, copies)` are the names of those to begin.
+    `make(k)` makes copy k, and `wanted(coming, copies)` is how many there must be; each has `open` questions open at
+    most. The note has the context `more`, as `needs` of a player.
     """
 
     def __init__(
-        self,
-        form: Any,
-        begun: Callable[..., Any],
-        wanted: Callable[[Any, int], list[tuple[str, ...]]],
-        each: Callable[[Any], Any],
-        choose: Any,
-        more: Mapping[int, str],
-        shared: list[float],
-        certified: Sequence[str],
-        refusal: tuple[str, str] | None = None,
-    ) -> None:
-        first = STREAM + len(more)
+        self, make: Callable[[int], Any], wanted: Callable[[Any, int], int], choose: Any, certified: Iterable[str], *,
+        more: Mapping[int, str] = MappingProxyType({}), share: float = math.inf, slots: float = math.inf,
+        open: int | None = None, refusal: tuple[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        form, first = make(0), STREAM + len(more)
         say, learn, draw, side = copy_steps(choose, first, form.say, form.learn, form.draw, form.side)
+        names = sorted(certified)
         super().__init__(
-            say, learn, [0.0], [*shared, 0.0], size=form.size, grid=form.grid, draw=draw, side=side,
+            say, learn, [0.0], [share, slots, 0.0], size=form.size, grid=form.grid, draw=draw, side=side,
             note=first + form.note, needs={**more, **{first + place: kind for place, kind in form.needs.items()}},
-            certificates=partial(summed_certificates, names=certified) if certified else None, refusal=refusal,
+            certificates=partial(summed_certificates, names=names) if names else None, refusal=refusal,
         )  # fmt: skip
-        self.begun, self.wanted, self.each, self.in_python = begun, wanted, each, form.in_python
-        self.form, self.names = (form.size, form.note, form.needs, _grid_bytes(form)), list[tuple[str, ...]]()
+        self.make, self.wanted, self.open, self.in_python = make, wanted, open, form.in_python
+        self.form = _form(form)
 
-    def make_room(self, coming: Any) -> None:
+    def make_room(self, coming: steps.Coming) -> None:
         """Begins the copies that will be needed."""
-        self.begin_copies(self.wanted(coming, len(self.parts)))
-        super().make_room(self.each(coming))
+        self.reach(self.wanted(coming, len(self.parts)))
+        super().make_room(coming if self.open is None else coming._replace(open=self.open))
 
-    def begin_copies(self, names: Sequence[tuple[str, ...]]) -> None:
-        """Begins copies with streams of these names, those that are not there."""
-        known = set(self.names)
-        names = [path for path in names if path not in known]
-        for path in names:
-            part = self.begun(*path)
-            if (part.size, part.note, part.needs, _grid_bytes(part)) != self.form:
-                what = "has copies of one forecaster on different grids"
-                raise Unplayable(what, "the grid to depend on the horizon alone")
-            part.spread(self.runs)
-            self.parts.append(part)
-        if names:
-            self.names += names
-            self.state = np.hstack([self.state, np.zeros((len(self.state), EACH * len(names)))])
-            self.shared = np.append(self.shared[:MANY], [len(self.parts), *map(_stream_of, self.names)])
-            self.laid = False
+    def begin(self, k: int) -> Any:
+        """Copy k, on the grid of the others."""
+        part = self.make(k)
+        if _form(part) != self.form:
+            what = "has copies of one forecaster on different grids"
+            raise Unplayable(what, "the grid to depend on the horizon alone")
+        return part
 
-    def kept(self) -> dict[str, Any]:
-        """As `Player.kept`, with the names of the copies."""
-        return super().kept() | {"names": self.names}
-
-    def restore(self, kept: dict[str, Any]) -> None:
-        """As `Player.restore`: the same copies are begun before."""
-        self.begin_copies(kept["names"])
-        super().restore(kept)
+    def reach(self, many: int) -> None:
+        """As `Growing.reach`, with room in the state."""
+        new = many - len(self.parts)
+        super().reach(many)
+        if new > 0:
+            self.state = np.hstack([self.state, np.zeros((len(self.state), EACH * new))])
+            self.shared[MANY] = many
 
 
-def _grid_bytes(player: Any) -> bytes | None:
-    return None if player.grid is None else player.grid.tobytes()
-
-
-def _stream_of(names: tuple[str, ...]) -> float:
-    """The stream of a copy; of one for a slot its number."""
-    return float(names[0].split()[-1])
+def _form(player: Any) -> Any:
+    return player.size, player.note, player.needs, None if player.grid is None else player.grid.tobytes()
 
 
 def summed_certificates(player: Copies, names: Sequence[str]) -> dict[str, Floats]:
@@ -176,11 +152,8 @@ def first_free(run):
 @kernel
 def of_stream(run):
     """The copy of the stream of the question; −1 for none."""
-    given, stream = shared(run), note(run)[STREAM]
-    for k in range(int(given[MANY])):
-        if given[SHARED_OF + k] == stream:
-            return k
-    return -1
+    stream = note(run)[STREAM]
+    return int(stream) if 0.0 <= stream < shared(run)[MANY] else -1
 
 
 @kernel
@@ -234,14 +207,13 @@ def copy_steps(choose: Any, first: int, say_one: Any, learn_one: Any, draw_one: 
     return say, learn, draw if draw_one is not None else None, side if side_one is not None else None
 
 
-def _slots_wanted(share: float, slots: float, coming: Any, count: int) -> list[tuple[str, ...]]:
-    """The copies to begin where each takes a question. Of many, some more are begun, as all are laid out again."""
+def _slots_wanted(share: float, slots: float, coming: steps.Coming, count: int) -> int:
+    """How many copies there must be. Of many, some more are begun, as all are laid out again."""
     needed = min(coming.open + int(coming.asked // share), 2 * slots)
     if needed <= count:
-        return []
+        return count
     few = FEW if slots < math.inf else 0
-    most = int(min(max(needed, count + count // 4, few), 2 * slots))
-    return [(f"slot {k}", "copy 0") for k in range(count, most)]
+    return int(min(max(needed, count + count // 4, few), 2 * slots))
 
 
 #: copies that begin together where there is a limit
@@ -301,11 +273,12 @@ class Delayed(OfCopies):
                 f"has an open question in each of its {self.slots} slots and is asked another",
                 f"at most {self.slots} open at once; raise `slots`, or leave it out",
             )
-        begun = partial(begun_copy, self.of, self._share(horizon), stream)
-        wanted = partial(_slots_wanted, share, slots)
         return Copies(
-            begun("slot 0", "copy 0"), begun, wanted, lambda coming: coming._replace(open=1), first_free, {},
-            [share, slots], sorted(self.certifies), refusal,
+            lambda k: begin_part(
+                "forecaster", self.of, self._share(horizon), stream.child(f"slot {k}", "copy 0")
+            ),
+            partial(_slots_wanted, share, slots), first_free, self.certifies,
+            share=share, slots=slots, open=1, refusal=refusal,
         )  # fmt: skip
 
     def _share(self, horizon: int) -> int:
@@ -384,23 +357,17 @@ class Separate(OfCopies):
         return self.of.steps_at(horizon)
 
     def start(self, horizon: int, stream: Stream) -> Copies:
-        begun, names = partial(begun_copy, self.of, horizon, stream), set[int]()
-        if self.groups is not None:
-            groups = tuple(self.groups)
-            if len(groups) > 8:
-                raise InvalidParameter(f"separate by {len(groups)} groups; expected at most 8, of 256 sets")
-            every: list[tuple[str, ...]] = [(f"groups {k}",) for k in range(1 << len(groups))]
+        def begun(of: str) -> Callable[[int], Any]:
+            return lambda k: begin_part("forecaster", self.of, horizon, stream.child(f"{of} {k}"))
+
+        if self.groups is None:
             return Copies(
-                begun("groups 0"), begun, lambda coming, count: every[count:], lambda coming: coming, of_pattern,
-                dict(enumerate(groups, STREAM)), [math.inf, math.inf], sorted(self.certifies),
+                begun("stream"), lambda coming, _: len(coming.streams), of_stream, self.certifies,
+                more={STREAM: "stream"},
             )  # fmt: skip
-
-        def wanted(coming: Any, count: int) -> list[tuple[str, ...]]:
-            new = [k for k in coming.streams if k not in names]
-            names.update(new)
-            return [(f"stream {k}",) for k in new]
-
+        if len(self.groups) > 8:
+            raise InvalidParameter(f"separate by {len(self.groups)} groups; expected at most 8, of 256 sets")
         return Copies(
-            begun("stream 0"), begun, wanted, lambda coming: coming, of_stream, {STREAM: "stream"},
-            [math.inf, math.inf], sorted(self.certifies),
+            begun("groups"), lambda *_: 1 << len(self.groups), of_pattern, self.certifies,
+            more=dict(enumerate(self.groups, STREAM)),
         )  # fmt: skip
