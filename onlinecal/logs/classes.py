@@ -2,8 +2,9 @@
 
 import math
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -229,31 +230,19 @@ def evaluate_classes(
             "evaluate_classes: Γ is of rows with weights; expected p, y and weights themselves, or draws = 0"
         )
     events, joint = Events(gamma, rows, labels_of_rows), Joint(gamma)
-    errors = events.errors(gamma.tallies)
-    cutoff, ece = events.read(errors)
     resamples: Any = [None] * (gamma.classes + 1)
     if draws or rows is not None:
         resamples = [events.resample(j) for j in range(gamma.classes + 1)]
     too_few = resamples[0].too_few if draws else ""
-    times, scale, found = 0 if too_few else draws, events.scale, np.empty((0, len(cutoff)))
-    measured = dict[str, Floats]()
-    if times and labels_of_rows is not None:
-        found = drawn_of_clusters(events, resamples, times, seed)
-        scale = np.vstack((found, cutoff)).mean(axis=0)
-    elif times:
-        found, measured = drawn(events, joint, times, seed)
+    test = tested(events, joint, resamples, 0 if too_few else draws, seed)
     table = []
-    for name, value in joint.read(errors, ece).items():
+    for name, value in joint.read(test.errors, test.ece).items():
         chance: tuple[float | None, float | None] = None, None
-        if name in measured:
-            chance = float(measured[name].mean()), _share(measured[name], value)
+        if name in test.measured:
+            chance = float(test.measured[name].mean()), _share(test.measured[name], value)
         table.append(ClassRow(name, value, None, *chance))
     interval = _brier_interval(events, too_few, draws, level, seed) if draws else None
     table += _others(gamma, {row.name for row in table}, interval, seed)
-    # The largest error over its standard deviation, of certain forecasts over nothing.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        most = np.nan_to_num(found / scale, posinf=np.inf).max(axis=1, initial=0.0)
-        own = np.nan_to_num(cutoff / scale, posinf=np.inf)
     singles = [*zip(map(str, gamma.labels), gamma.labels, strict=True), (TOP, None)]
     each, evaluations = [], []
     with Progress(len(singles), unit="classes", ticks=True) as progress:
@@ -263,16 +252,47 @@ def evaluate_classes(
             one = evaluated(event, resamples[j], ["smooth_ce"], draws, 0, level, "bootstrap", seed)
             (row,) = one.rows
             evaluations.append(one)
-            shares = (_share(found[:, j], cutoff[j]), _share(most, own[j])) if times else (None, None)
             each.append(
                 OneClass(
                     name, label, event.base_rate, float(event.mass @ event.predictions), row.ends[0], row.interval,
-                    row.interval_by, float(cutoff[j]), *events.where(errors, j), *shares,
+                    row.interval_by, float(test.cutoff[j]), *events.where(test.errors, j), *test.p_values[j],
                 )
             )  # fmt: skip
             progress.advance(1)
     said = tuple(_cautions(events, too_few))
     return ClassEvaluation(gamma, tuple(table), tuple(each), said, draws, level, tuple(evaluations))
+
+
+class Tested(NamedTuple):
+    """Errors of each event, the top label last, and of all classes, beside those of outcomes drawn as forecast."""
+
+    errors: Floats  # of levels and events
+    cutoff: Floats
+    ece: Floats
+    p_values: list[
+        tuple[float | None, float | None]
+    ]  # of each event by itself, and among all; None without draws
+    measured: dict[str, Floats]  # measures of all classes of drawn outcomes
+
+
+def tested(events: Events, joint: Joint, resamples: Sequence[Any], draws: int, seed: int) -> Tested:
+    """The errors of some rows, compared with those of drawn outcomes."""
+    errors = events.errors(events.gamma.tallies)
+    cutoff, ece = events.read(errors)
+    if not draws:
+        return Tested(errors, cutoff, ece, [(None, None)] * len(cutoff), {})
+    scale, measured = events.scale, dict[str, Floats]()
+    if events.clusters is None:
+        found, measured = drawn(events, joint, draws, seed)
+    else:
+        found = drawn_of_clusters(events, resamples, draws, seed)
+        scale = np.vstack((found, cutoff)).mean(axis=0)
+    # The largest error over its standard deviation, of certain forecasts over nothing.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = np.nan_to_num(found / scale, posinf=np.inf).max(axis=1, initial=0.0)
+        own = np.nan_to_num(cutoff / scale, posinf=np.inf)
+    shares = [(_share(found[:, j], cutoff[j]), _share(most, own[j])) for j in range(len(cutoff))]
+    return Tested(errors, cutoff, ece, shares, measured)
 
 
 def _share(drawn: Floats, value: float) -> float:
