@@ -29,7 +29,7 @@ from onlinecal.naming import (
     measure_of,
     task_of,
 )
-from onlinecal.schedules import Arrivals, Delays, Schedule, as_arrivals, as_delays
+from onlinecal.schedules import Schedule, as_arrivals, as_delays
 from onlinecal.study.asked import listed
 from onlinecal.study.panel import Panel
 from onlinecal.study.planning import Entry, Plan, of_classes, plan
@@ -282,24 +282,15 @@ def planned(
     """The cells of what `play` takes, or of a scenario in a folder; `others` are arguments of `plan`."""
     rounds = max((int(t) for t in horizons if is_whole(t)), default=None)
     with lists_are_values():
-        people = decision_makers_of(listed(decision_makers), folder)
-        whom = lineup("nature", natures, folder)
-        return plan(
-            lineup("forecaster", forecasters, folder),
-            whom,
-            horizons=horizons,
-            seed=seed,
-            panel=Panel.of(
-                measures_of(listed(measures), folder),
-                tasks_of(listed(tasks), folder),
-                rounds=rounds,
-                classes=of_classes(whom),
-                laws=laws,
-            ),
-            schedules=schedules_of(arrivals, delays, folder),
-            people=People.of(people, seed if is_whole(seed) else 0),
-            **others,
-        )
+        who, whom = lineup("forecaster", forecasters, folder), lineup("nature", natures, folder)
+        makers = decision_makers_of(listed(decision_makers), folder)
+        people = People.of(makers, seed if is_whole(seed) else 0)
+        given = measures_of(listed(measures), folder), tasks_of(listed(tasks), folder)
+        panel = Panel.of(*given, rounds=rounds, classes=of_classes(whom), laws=laws)
+        schedules = schedules_of(arrivals, delays, folder)
+    return plan(
+        who, whom, horizons=horizons, seed=seed, panel=panel, schedules=schedules, people=people, **others
+    )
 
 
 def _cases(role: str, spec: Any) -> list[Case]:
@@ -327,14 +318,13 @@ def schedules_of(arrivals: Any, delays: Any, folder: Path = Path()) -> list[Sche
     """Each of the arrivals with each of the delays: objects, names, tables or (delays) numbers, or lists of them."""
     return [
         Schedule(when, late)
-        for when in _timed("arrivals", arrivals, as_arrivals, Arrivals, folder)
-        for late in _timed("delays", delays, as_delays, Delays, folder)
+        for when in _timed("arrivals", arrivals, as_arrivals, folder)
+        for late in _timed("delays", delays, as_delays, folder)
     ]
 
 
-def _timed(key: str, given: Any, convert: Callable[[Any], Any], made: type, folder: Path) -> list[Any]:
-    specs = [given] if isinstance(given, str | Mapping | made) or is_number(given) else list(given)
-    if not specs:
+def _timed(key: str, given: Any, convert: Callable[[Any], Any], folder: Path) -> list[Any]:
+    if not (specs := [*listed(given)]):
         raise InvalidParameter(f"{key} is empty; expected at least one")
     cases = [case.value for spec in specs for case in _values(key, key, spec, _tables)[1]]
     return [convert(located(case, folder)) for case in cases]
