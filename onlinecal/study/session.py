@@ -76,53 +76,43 @@ class Session:
 
     def _changes(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> list[str]:
         """A line for each kind of change since cells were finished; a plan that nothing fits is refused."""
-        held, finished = self.store.held(), self.store.finished()
-        before, new_options = (each.get("options") or "no options" for each in (self.store.meta, meta))
-        options = f"the scenario was played with {before} before, now with {new_options}" * (
-            before != new_options
-        )
-        found: dict[str, tuple[dict[str, None], set[object]]] = {}  # a kind → details, cells
-
-        def tell(kind: str, cell: object, details: Iterable[str] = ()) -> None:
-            known = found.setdefault(kind, ({}, set()))
-            known[0].update(dict.fromkeys(details))
-            known[1].add(cell)
-
+        held, told = self.store.held(), defaultdict[str, list[tuple[object, str]]](list)
+        good = {key for key, columns in held.items() if columns}
         wanted = {cell.key: {h.column: h for h in cell.columns} for cell in plan}
         # The cells under labels of before may be there under others.
-        good = {key for key, columns in held.items() if columns}
         new = {cell[1:5]: cell.key for cell in plan if cell.key not in good}
-        changed = {c.key: new[c[1:5]] for c in finished if c.key not in wanted and c[1:5] in new}
-        contents = self.store.contents(changed.keys())
-        for cell in finished:
-            if cell.key in changed:
-                paths = differences(contents[cell.key], self._cells[changed[cell.key]].content)
-                tell(_PLAYED, cell[:5], map(_in_words, paths))
-            elif cell.key not in wanted:
-                tell(_LEFT, cell[:5])
-            else:
-                now = wanted[cell.key]
+        added = True
+        for cell in self.store.finished():
+            where, now = cell[1:5], wanted.get(cell.key)
+            if now is not None:
                 for old in cell.columns:
-                    if old.column not in now:
-                        tell(_TAKEN_OUT, cell[:5], [old.column.name])
-                    elif now[old.column] != old:
-                        tell(_MEASURED, cell[:5], [old.column.name])
+                    if (own := now.get(old.column)) != old:
+                        told[_MEASURED if own else _TAKEN_OUT].append((where, old.column.name))
+            elif where in new:
+                content = self.store.contents([cell.key])[cell.key]
+                # Decision makers are part of the games: to ask for some where there were none is no mistake.
+                added &= "decision_makers" not in content
+                for path in differences(content, self._cells[new[where]].content) or [()]:
+                    told[_PLAYED].append((where, _in_words(path)))
+            else:
+                told[_LEFT].append((where, ""))
         for key, part in self._missing(held):
             for why, name in part.reasons:
-                tell(f"played again, since {why}", key, [name])
-        details = ", ".join(found[_PLAYED][0]) if _PLAYED in found else ""
-        # Decision makers are part of the games: to ask for some where there were none is no mistake.
-        added = details == "decision_makers" and not any("decision_makers" in c for c in contents.values())
-        why = "; ".join(filter(None, (details, options)))
-        if good and not good & wanted.keys() and not added:
+                told[f"played again, since {why}"].append((key, name))
+        before, options = (each.get("options") or "no options" for each in (self.store.meta, meta))
+        changed = f"the scenario was played with {before} before, now with {options}" * (before != options)
+        details = ", ".join(dict.fromkeys(name for _, name in told.get(_PLAYED, [])))
+        if good and not good & wanted.keys() and not (added and details == "decision_makers"):
+            why = "; ".join(filter(None, (details, changed)))
             raise StoreError(
                 f"{self.store.path}: nothing that is in it fits the scenario any more{why and f' ({why})'}; {_WAY_OUT}"
             )
         lines = []
-        for kind, (said, each) in found.items():
-            about = f" ({_some(said)})" if said else ""
-            lines.append(f"{kind}{about}: {number_of(len(each), 'finished cell')}")
-        return [*lines, options] if options else lines
+        for kind, each in told.items():
+            about = _some(dict.fromkeys(name for _, name in each if name))
+            cells = number_of(len({cell for cell, _ in each}), "finished cell")
+            lines.append(f"{kind}{about and f' ({about})'}: {cells}")
+        return [*lines, *filter(None, [changed])]
 
     def _missing(self, held: Mapping[str, Mapping[Held, int]]) -> list[tuple[str, Missing]]:
         """All that is missing, with the keys of cells."""
