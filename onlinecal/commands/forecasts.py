@@ -115,32 +115,19 @@ def measure(
             "--measure": name, "--sort": sort, "--in-parts": in_parts,
         }  # fmt: skip
         if beside := [word for word, value in others.items() if value is not None and value is not False]:
-            first, value = beside[0], others[beside[0]]
-            alone = ", or --classes without columns, which are then named after the labels, for each class with it"
-            alone *= first in (
-                "--forecast", "--by", "--groups", "--time", "--id", "--measure", "--sort"
-            )  # fmt: skip
-            clusters = f", or --cluster {value}, whose rows may depend on each other"
-            alone += clusters * (first in ("--time", "--id") and value != "none")
             raise InvalidParameter(
-                f"{first} beside --classes {classes}; expected one without the other{alone}"
+                f"{beside[0]} beside --classes {classes}; expected one without the other, or --classes without "
+                "columns, which measures each class by itself; of rows that depend on each other --cluster"
             )
         if not classes or (outcome and len(outcome) > 1):
             raise InvalidParameter(
                 f"--labels {labels} with --classes {classes}; expected --classes and one --outcome"
             )
-        given = (
-            labels,
-            outcome[0] if outcome else None,
-            weight,
-            cluster,
-            tuple(drop or ()),
-            percent,
-            skip_missing,
-            delimiter,
-            encoding,
-        )
-        _measure_classes(file, AskedClasses(classes, *given), (draws, level, seed), html, as_json)
+        asked_classes = AskedClasses(
+            classes, labels, outcome[0] if outcome else None, weight, cluster, tuple(drop or ()), percent, skip_missing,
+            delimiter, encoding,
+        )  # fmt: skip
+        _measure_classes(file, asked_classes, (draws, level, seed), html, as_json)
         return
     asked = Asked(
         tuple(forecast or ()), outcome[0] if outcome else None, positive, classes is not None, tuple(by or ()),

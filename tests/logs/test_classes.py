@@ -326,11 +326,7 @@ CSV = "p_cat,p_dog,label\n"
         ),
         (".5,.5,cat\n", ("--labels", "cat"), "--labels cat; expected 2 different ones"),
         (".5,.5,cat\n", ("--by", "label"), "--by beside --classes .*, or --classes without columns"),
-        (
-            ".5,.5,cat\n",
-            ("--id", "label"),
-            "--id beside .*, or --cluster label, whose rows may depend on each other",
-        ),
+        (".5,.5,cat\n", ("--id", "label"), "--id beside .*; of rows that depend on each other --cluster"),
         (".5,.5,cat\n", ("--groups", "label"), "--groups beside --classes"),
         (".5,.5,cat\n", ("--above", "0"), "--above beside --classes"),
         (
