@@ -33,7 +33,7 @@ class Disorderly(Processes):
         self._random, self._loses = random.Random(seed), loses
         self._held, self._lost, self._thread = [], Counter(), ThreadPoolExecutor(1)
 
-    def begin(self, cells):
+    def begin(self, cells, _):
         self._blob = packed(cells)
 
     def submit(self, unit):

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Self, cast
@@ -74,7 +74,7 @@ class Cluster:
         for logger, level in self._levels:
             logger.setLevel(level)
 
-    def begin(self, cells: Sequence[Cell]) -> None:
+    def begin(self, cells: Sequence[Cell], _: Callable[[int], None]) -> None:
         """Sends the cells once, as a task of their own that Dask repeats where they are lost."""
         blob = packed(cells)
         try:

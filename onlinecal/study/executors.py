@@ -57,7 +57,9 @@ class Unit(NamedTuple):
 
 
 class Serial:
-    """Plays in this process; the compiled loop with a thread for each core, by default."""
+    """Plays in this process, unit by unit; the compiled loop with a thread for each core, by default."""
+
+    again, workers, beside, at_once = 0, 1, 1, 1
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = cores() if threads is None else threads
@@ -67,6 +69,28 @@ class Serial:
 
     def __exit__(self, *_: object) -> None:
         return
+
+    def begin(self, cells: Sequence[Cell], told: Callable[[int], None]) -> None:
+        """Takes the cells, and who is told the run-rounds of a unit while it is played."""
+        self._cells, self._told = cells, told
+
+    def submit(self, unit: Unit) -> "Future[Any]":
+        """The outcome of a unit, which is played at once."""
+        future = Future[Any]()
+        try:
+            runs = range(unit.first, unit.last)
+            future.set_result(play_batch(self._cells[unit.cell], runs, self._told, threads=self.threads))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # players and measures may be any code
+            future.set_result(fault(error))
+        return future
+
+    def check(self) -> None:
+        """This process needs no look."""
+
+    def end(self) -> None:
+        """Nothing is left of a unit."""
 
 
 class Processes:
@@ -87,7 +111,7 @@ class Processes:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def begin(self, cells: Sequence[Cell]) -> None:
+    def begin(self, cells: Sequence[Cell], _: Callable[[int], None]) -> None:
         """Prepares what the processes load."""
         from onlinecal.study.sending import packed  # it needs numba
 
@@ -279,60 +303,24 @@ def play_cells(
         The numbers of all its runs, or why it cannot be played. `result` makes a `Played` of them.
     """
     parts: dict[int, dict[Unit, Batch]] = defaultdict(dict)
-    failed: set[int] = set()
-
-    def finished(unit: Unit, found: Batch | OnlinecalError) -> Iterator[tuple[Cell, Batch | OnlinecalError]]:
-        """The cell of a unit, if its outcome is known now."""
-        cell, played = cells[unit.cell], parts[unit.cell]
-        if isinstance(found, OnlinecalError):
-            failed.add(unit.cell)
-            yield cell, found
-            return
-        played[unit] = found
-        if sum(part.last - part.first for part in played) == cell.runs - cell.first:
-            yield cell, together([played[part] for part in sorted(played)])
-            played.clear()
-
-    if not isinstance(executor, Serial):
-        for unit, found in _by_others(cells, progress, executor, failed):
-            yield from finished(unit, found)
-        return
-    for unit in units(cells):
-        if unit.cell in failed:
-            continue
-        cell = cells[unit.cell]
-        _describe(progress, cell)
-        try:
-            found = play_batch(cell, range(unit.first, unit.last), progress.advance, threads=executor.threads)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # players and measures may be any code
-            found = fault(error)
-        yield from finished(unit, found)
-
-
-def _by_others(
-    cells: Sequence[Cell], progress: Progress, executor: "Processes | Cluster", failed: set[int]
-) -> Iterator[tuple[Unit, Batch | OnlinecalError]]:
-    """Units as they are finished, but for those of cells that have `failed`.
-
-    What a worker played that died is played again alone: there may have been too little memory for several.
-    """
     todo, alone = deque(units(cells, executor.workers, executor.beside)), deque[Unit]()
-    running, lost = dict[Future[Any], Unit](), Counter[Unit]()
-    executor.begin(cells)
+    running, lost, failed = dict[Future[Any], Unit](), Counter[Unit](), set[int]()
+    executor.begin(cells, progress.advance)
     try:
         while todo or alone or running:
+            # What a worker played that died is played again alone: there may have been too little memory for several.
             while (alone and not running) or (todo and not alone and len(running) < executor.at_once):
                 unit = alone.popleft() if alone else todo.popleft()
+                cell = cells[unit.cell]
                 if unit.cell not in failed:
-                    _describe(progress, cells[unit.cell])
+                    progress.describe(f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}")
                     running[executor.submit(unit)] = unit
             done = wait(running, 1.0, FIRST_COMPLETED).done
             if not done:
                 executor.check()
             for future in done:
                 unit = running.pop(future)
+                cell, played = cells[unit.cell], parts[unit.cell]
                 found, why = _outcome(future)
                 if found is None:
                     lost[unit] += 1
@@ -344,9 +332,18 @@ def _by_others(
                         f"its worker died {lost[unit]} times ({why}); expected that it fits into memory and does not "
                         "end its process"
                     )
-                progress.advance(cells[unit.cell].horizon * (unit.last - unit.first))
-                if unit.cell not in failed:
-                    yield unit, found
+                if not isinstance(executor, Serial):
+                    progress.advance(cell.horizon * (unit.last - unit.first))
+                if unit.cell in failed:
+                    continue
+                if isinstance(found, OnlinecalError):
+                    failed.add(unit.cell)
+                    yield cell, found
+                    continue
+                played[unit] = found
+                if sum(part.last - part.first for part in played) == cell.runs - cell.first:
+                    yield cell, together([played[part] for part in sorted(played)])
+                    played.clear()
     finally:
         executor.end()
 
@@ -365,10 +362,6 @@ def _outcome(future: "Future[Any]") -> tuple[Batch | OnlinecalError | None, str]
             return None, "it ended"
         memory = ", perhaps for want of memory" if signals[1] == "SIGKILL" else ""
         return None, f"it was killed by {signals[1]}{memory}"
-
-
-def _describe(progress: Progress, cell: Cell) -> None:
-    progress.describe(f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}")
 
 
 #: the errors of loky and of Dask where a worker, or what it had played, is gone
