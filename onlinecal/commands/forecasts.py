@@ -108,10 +108,12 @@ def measure(
 
     pictures = ".png", ".svg", ".pdf"
     page_name(html, *pictures)
+    if key is not None and cluster is not None:
+        raise InvalidParameter(f"--id {key} beside --cluster {cluster}; expected one or the other")
     if classes or labels is not None:
         others = {
-            "--forecast": forecast, "--positive": positive, "--negative": negative, "--above": above, "--by": by,
-            "--groups": groups, "--fractional": fractional, "--resolutions": resolutions, "--time": time, "--id": key,
+            "--forecast": forecast, "--positive": positive, "--negative": negative, "--above": above,
+            "--groups": groups, "--fractional": fractional, "--resolutions": resolutions, "--time": time,
             "--measure": name, "--sort": sort, "--in-parts": in_parts,
         }  # fmt: skip
         if beside := [word for word, value in others.items() if value is not None and value is not False]:
@@ -125,7 +127,7 @@ def measure(
             )
         asked_classes = AskedClasses(
             classes, labels, outcome[0] if outcome else None, weight, cluster, tuple(drop or ()), percent, skip_missing,
-            delimiter, encoding,
+            delimiter, encoding, tuple(by or ()), **_questions(key),
         )  # fmt: skip
         _measure_classes(file, asked_classes, (draws, level, seed), html, as_json)
         return
@@ -135,8 +137,6 @@ def measure(
         encoding=encoding, negative=tuple(negative or ()), drop=tuple(drop or ()), above=above,
         fractional=fractional, resolutions=resolutions, **_questions(key),
     )  # fmt: skip
-    if key is not None and cluster is not None:
-        raise InvalidParameter(f"--id {key} beside --cluster {cluster}; expected one or the other")
     if classes is not None and positive is not None:
         raise InvalidParameter(f"--classes beside --positive {positive}; expected one or the other")
     names = with_all(name or DECIDING)

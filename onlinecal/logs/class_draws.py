@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -43,8 +42,12 @@ class Events:
         variance = (self.squares[:, None] * self.v * (1.0 - self.v)).sum(axis=0)
         self.scale = np.sqrt(variance) / gamma.weight
 
-    def resample(self, j: int) -> Resample:
-        """The way to draw the samples of an event again."""
+    @cached_property
+    def resamples(self) -> list[Resample]:
+        """The ways to draw the samples of each event again."""
+        return [self._resample(j) for j in range(self.gamma.classes + 1)]
+
+    def _resample(self, j: int) -> Resample:
         gamma, rows = self.gamma, self.rows
         event = gamma.toplabel() if j == gamma.classes else gamma.classwise(gamma.labels[j])
         if rows is None:
@@ -146,10 +149,10 @@ def drawn(events: Events, joint: Joint, draws: int, seed: int) -> tuple[Floats, 
     return found, {name: np.array(values) for name, values in measured.items()}
 
 
-def drawn_of_clusters(events: Events, resamples: Sequence[Resample], draws: int, seed: int) -> Floats:
+def drawn_of_clusters(events: Events, draws: int, seed: int) -> Floats:
     """The cutoff calibration errors, with the outcomes of each event drawn by its clusters, as in `evaluate`."""
     # Events are drawn apart. Of normal processes the largest of independent ones is the largest by law (Royen 2014).
-    gamma, rows = events.gamma, events.rows
+    gamma, rows, resamples = events.gamma, events.rows, events.resamples
     assert rows is not None
     found = np.empty((draws, len(resamples)))
     w = np.ones(len(rows.y)) if rows.weights is None else rows.weights

@@ -1,7 +1,7 @@
 """A file of forecasts of K classes: a column of probabilities for each, and one of labels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -12,15 +12,17 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import scanned
 from onlinecal.core.rows import Rows, is_word
 from onlinecal.core.simplex import divided
-from onlinecal.logs.classes import ClassEvaluation, evaluate_classes
+from onlinecal.logs.classes import ClassEvaluation, by_group, evaluate_classes
 from onlinecal.logs.columns import OUTCOMES, known_names, listed
 from onlinecal.logs.multiclass import ROUNDED, check_sums
-from onlinecal.logs.reading import ONE, clusters_in, probabilities, weights_in
+from onlinecal.logs.questions import check_one_outcome
+from onlinecal.logs.reading import ONE, clusters_in, groups_in, probabilities, weights_in
 
 #: options of the command for settings beside the column of labels
 OPTIONS = {
-    "--classes": "columns", "--labels": "labels", "--weight": "weight", "--cluster": "cluster", "--drop": "drop",
-    "--percent": "percent", "--skip-missing": "skip_missing", "--delimiter": "delimiter", "--encoding": "encoding",
+    "--classes": "columns", "--labels": "labels", "--by": "by", "--weight": "weight", "--cluster": "cluster",
+    "--id": "key", "--drop": "drop", "--percent": "percent", "--skip-missing": "skip_missing",
+    "--delimiter": "delimiter", "--encoding": "encoding",
 }  # fmt: skip
 
 
@@ -38,6 +40,9 @@ class AskedClasses:
     skip_missing: bool = False
     delimiter: str | None = None
     encoding: str | None = None
+    by: Sequence[str] = ()
+    key: str | None = None  # the column that tells questions apart, each with one label
+    questions: bool = True  # whether --id is not none; here they are not looked for
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,7 @@ class ClassLog:
     y: Ints
     weights: Floats | None
     clusters: Ints | None  # the cluster of each row
+    groups: dict[str, Ints]  # numbers of the rows of each group
     said: tuple[str, ...]  # what was guessed, left out or divided
 
     @property
@@ -72,13 +78,14 @@ def evaluation_of(
         log.p, np.array(log.labels)[log.y], weights=log.weights, clusters=log.clusters, labels=log.labels,
         draws=draws, level=level, seed=seed,
     )  # fmt: skip
-    return log, found
+    groups = by_group(log.p, log.y, log.groups, log.labels, log.weights, log.clusters, draws, seed)
+    return log, replace(found, groups=groups)
 
 
 def read_classes(table: Rows, asked: AskedClasses) -> ClassLog:
     """The columns that are asked for, checked row by row."""
-    outcome, said = asked.outcome, list[str]()
-    others = [name for name in (outcome, asked.weight, asked.cluster) if name is not None]
+    outcome, cluster, said = asked.outcome, asked.cluster or asked.key, list[str]()
+    others = [name for name in (outcome, asked.weight, cluster, *asked.by) if name is not None]
     columns = _columns(table, asked.columns, others)
     if outcome is None:
         left = [name for name in table.columns if name not in (*columns, *others)]
@@ -119,9 +126,11 @@ def read_classes(table: Rows, asked: AskedClasses) -> ClassLog:
         raise InvalidData(f"{table.name}: no row has both forecasts and a label; expected at least one")
     weights = None if asked.weight is None else weights_in(table, asked.weight, keep)[rows]
     clusters = None
-    if asked.cluster is not None:
-        clusters = clusters_in(table, asked.cluster, keep)[rows]
-        said.append(ONE.format(asked.cluster))
+    if cluster is not None:
+        clusters = clusters_in(table, cluster, keep)[rows]
+        said.append(ONE.format(cluster))
+        if asked.key is not None:
+            check_one_outcome(table, cluster, rows, clusters, y[rows], labels)
     if out.any():
         said.append(
             f"{int(out.sum())} of {table.rows} rows are left out: {listed(asked.drop, 6)} in {outcome!r}"
@@ -134,7 +143,10 @@ def read_classes(table: Rows, asked: AskedClasses) -> ClassLog:
     off = float(np.abs(p.sum(axis=1) - 1.0).max())
     if off > ROUNDED:
         said.append(f"caution: the sum of {names} misses 1 by up to {off:.2g}; rows are divided by it")
-    return ClassLog(table.name, outcome, columns, labels, divided(p), y, weights, clusters, tuple(said))
+    groups = groups_in(table, asked.by, rows)
+    return ClassLog(
+        table.name, outcome, columns, labels, divided(p), y, weights, clusters, groups, tuple(said)
+    )
 
 
 def _columns(table: Rows, asked: str, others: Sequence[str]) -> tuple[str, ...]:

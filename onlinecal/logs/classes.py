@@ -2,14 +2,14 @@
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinecal.core.arrays import Floats
+from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.classes import ClassDistribution
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.progress import Progress
@@ -20,6 +20,7 @@ from onlinecal.core.words import number_of
 from onlinecal.logs.class_draws import Events, Joint, drawn, drawn_of_clusters, sets_of
 from onlinecal.logs.clusters import cluster_means, labels_of
 from onlinecal.logs.evaluation import MOST, evaluated
+from onlinecal.logs.inference import with_holm
 from onlinecal.logs.intervals import mean_interval
 from onlinecal.logs.resampling import FEW
 from onlinecal.logs.table import WIDTH, Evaluation, Value, aligned, span
@@ -71,6 +72,22 @@ class OneClass:
     adjusted: float | None  # the same for all classes and the top label at once
 
 
+@dataclass(frozen=True)
+class ClassGroup:
+    """Some of the rows, such as those of one site."""
+
+    name: str
+    rows: int
+    ece: float
+    brier: float
+    worst: str  # the event with the least p-value; without draws the one with the largest `cutoff_ce`
+    lowest: float  # the forecasts of that event with the largest error
+    highest: float
+    bias: float  # the mean of y − v there
+    p_value: float | None  # of calibration, for all classes and the top label at once
+    adjusted: float | None = None  # the same for all groups at once (Holm)
+
+
 @dataclass(frozen=True, eq=False)
 class ClassEvaluation:
     """Measures of forecasts of K classes, printed as two tables; `table()` and `by_class()` are DataFrames."""
@@ -82,6 +99,7 @@ class ClassEvaluation:
     draws: int
     level: float
     events: tuple[Evaluation, ...]  # of each class, and of the top label
+    groups: tuple[ClassGroup, ...] = ()  # of some rows each
 
     @property
     def p_value(self) -> float | None:
@@ -208,33 +226,26 @@ def evaluate_classes(
     draws = integer("evaluate_classes", "draws", draws, 0, MOST)
     level = number("evaluate_classes", "level", level, 0.0, 1.0)
     seed = integer("evaluate_classes", "seed", seed, 0)
-    rows = labels_of_rows = None
     if isinstance(p, ClassDistribution):
         if any(each is not None for each in (y, labels, weights, clusters)):
             raise InvalidData(
                 "evaluate_classes: y, labels, weights or clusters beside a ClassDistribution; expected it alone"
             )
-        gamma = p
+        events = Events(p)
     elif y is None:
         raise InvalidData("evaluate_classes: y is missing; expected the outcomes of the predictions p")
     else:
         check_same_rows({"p": p, "clusters": clusters})
-        gamma, rows = ClassDistribution.with_rows(p, y, weights, labels)
-        if clusters is not None:
-            every = labels_of(clusters, len(rows.kept), "evaluate_classes")
-            labels_of_rows = np.unique(every[rows.kept], return_inverse=True)[1]
-        elif weights is None:
-            rows = None
+        events = _events(p, y, weights, clusters, labels)
+    gamma, rows = events.gamma, events.rows
     if draws and rows is None and (gamma.tallies != np.rint(gamma.tallies)).any():
         raise InvalidData(
             "evaluate_classes: Γ is of rows with weights; expected p, y and weights themselves, or draws = 0"
         )
-    events, joint = Events(gamma, rows, labels_of_rows), Joint(gamma)
-    resamples: Any = [None] * (gamma.classes + 1)
-    if draws or rows is not None:
-        resamples = [events.resample(j) for j in range(gamma.classes + 1)]
+    joint = Joint(gamma)
+    resamples: Any = events.resamples if draws or rows is not None else [None] * (gamma.classes + 1)
     too_few = resamples[0].too_few if draws else ""
-    test = tested(events, joint, resamples, 0 if too_few else draws, seed)
+    test = tested(events, joint, draws, seed)
     table = []
     for name, value in joint.read(test.errors, test.ece).items():
         chance: tuple[float | None, float | None] = None, None
@@ -263,6 +274,45 @@ def evaluate_classes(
     return ClassEvaluation(gamma, tuple(table), tuple(each), said, draws, level, tuple(evaluations))
 
 
+def _events(p: ArrayLike, y: ArrayLike, weights: Any, clusters: Any, labels: Any) -> Events:
+    """The events of these rows; of rows without weights and clusters, Γ tells all."""
+    gamma, rows = ClassDistribution.with_rows(p, y, weights, labels)
+    if clusters is None:
+        return Events(gamma, None if weights is None else rows)
+    every = labels_of(clusters, len(rows.kept), "evaluate_classes")
+    return Events(gamma, rows, np.unique(every[rows.kept], return_inverse=True)[1])
+
+
+def by_group(
+    p: Floats,
+    y: Ints,
+    groups: Mapping[str, Ints],
+    labels: Sequence[str],
+    weights: Floats | None = None,
+    clusters: Ints | None = None,
+    draws: int = 200,
+    seed: int = 0,
+) -> tuple[ClassGroup, ...]:
+    """Each group of rows, given by their numbers, tested by itself; rows of weight 0 are none."""
+    found = list[ClassGroup]()
+    for name, there in groups.items():
+        w, c = (None if each is None else each[there] for each in (weights, clusters))
+        if w is not None and not w.any():
+            continue
+        events = _events(p[there], y[there], w, c, None)
+        joint = Joint(events.gamma)
+        test = tested(events, joint, draws, seed)
+        adjusted = [among for _, among in test.p_values]
+        worst = min(range(len(adjusted)), key=lambda j: (adjusted[j] or 0.0, -test.cutoff[j]))
+        found.append(
+            ClassGroup(
+                name, len(there), joint.read(test.errors, test.ece)["ece"], measures.brier(events.gamma),
+                [*labels, TOP][worst], *events.where(test.errors, worst), adjusted[worst],
+            )
+        )  # fmt: skip
+    return tuple(with_holm(found))
+
+
 class Tested(NamedTuple):
     """Errors of each event, the top label last, and of all classes, beside those of outcomes drawn as forecast."""
 
@@ -275,17 +325,17 @@ class Tested(NamedTuple):
     measured: dict[str, Floats]  # measures of all classes of drawn outcomes
 
 
-def tested(events: Events, joint: Joint, resamples: Sequence[Any], draws: int, seed: int) -> Tested:
-    """The errors of some rows, compared with those of drawn outcomes."""
+def tested(events: Events, joint: Joint, draws: int, seed: int) -> Tested:
+    """The errors of some rows, compared with those of drawn outcomes unless there are too few clusters."""
     errors = events.errors(events.gamma.tallies)
     cutoff, ece = events.read(errors)
-    if not draws:
+    if not draws or (events.clusters is not None and events.resamples[0].too_few):
         return Tested(errors, cutoff, ece, [(None, None)] * len(cutoff), {})
     scale, measured = events.scale, dict[str, Floats]()
     if events.clusters is None:
         found, measured = drawn(events, joint, draws, seed)
     else:
-        found = drawn_of_clusters(events, resamples, draws, seed)
+        found = drawn_of_clusters(events, draws, seed)
         scale = np.vstack((found, cutoff)).mean(axis=0)
     # The largest error over its standard deviation, of certain forecasts over nothing.
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -102,6 +102,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def with_holm(found: Sequence[Any]) -> list[Any]:
+    """Records with their `p_value` `adjusted` for the number of those that have one."""
+    adjusted = iter(holm([each.p_value for each in found if each.p_value is not None]))
+    return [each if each.p_value is None else replace(each, adjusted=next(adjusted)) for each in found]
+
+
 @dataclass(frozen=True)
 class Drift:
     """Whether the bias of forecasts changes over time, and whether errors near each other are alike."""
@@ -264,8 +270,7 @@ def score_differences(
             p_value = None if few else paired_p(mean, error, skewness, samples, float((many * share) @ y))
             blocks = 0 if units is clusters else len(centred)
             found.append(Difference(score, a, b, mean, error, p_value, blocks=blocks))
-    adjusted = iter(holm([each.p_value for each in found if each.p_value is not None]))
-    return [each if each.p_value is None else replace(each, adjusted=next(adjusted)) for each in found]
+    return with_holm(found)
 
 
 def scores(p: Floats, y: Floats) -> dict[str, Floats]:

@@ -10,7 +10,6 @@ import numpy as np
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import ALL
-from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import cores
 from onlinecal.core.validation import integer
@@ -33,8 +32,8 @@ from onlinecal.logs.inference import (
     Drift,
     calibration_test,
     drift_test,
-    holm,
     score_differences,
+    with_holm,
 )
 from onlinecal.logs.line import CalibrationLine, line_of
 from onlinecal.logs.reading import Log
@@ -48,8 +47,6 @@ from onlinecal.logs.witnessed import clopper_pearson
 from onlinecal.measures import brier
 from onlinecal.measures.decision import worst_decision_task
 
-#: groups, at most
-GROUPS = 1000
 #: stretches of time in the table over time
 BLOCKS = 8
 
@@ -141,10 +138,6 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
     """The report of a log."""
     settings = settings or Settings()
     groups = log.groups or {}
-    if len(groups) > GROUPS:
-        raise InvalidData(
-            f"{log.source}: {log.by!r} has {len(groups)} different values; expected at most {GROUPS} groups"
-        )
     columns = [measured(log, name, settings) for name in log.forecasts]
     if log.weights is None and log.counts is None and log.unresolved:
         for one in columns:
@@ -255,8 +248,7 @@ def _parts(groups: Mapping[str, Some], settings: Settings) -> list[Part]:
             low, high = clopper_pearson(np.array([gamma.base_rate]), samples, 0.5 * (1.0 - level))
             interval = float(low[0]) - forecast, float(high[0]) - forecast
         found.append(Part(name, rows, forecast, gamma.base_rate, error, interval, brier(gamma), p, p))
-    adjusted = iter(holm([part.p_value for part in found if part.p_value is not None]))
-    return [part if part.p_value is None else replace(part, adjusted=next(adjusted)) for part in found]
+    return with_holm(found)
 
 
 def _some(log: Log, name: str, groups: Mapping[str, Any], units: Blocks) -> dict[str, Some]:

@@ -1,7 +1,7 @@
 """Questions that are forecast many times, as in a panel: the column that tells them apart."""
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
@@ -50,21 +50,24 @@ def question_column(
     return min(found, key=lambda one: one[:2])[2] if found else None
 
 
-def check_one_outcome(table: Rows, name: str, rows: Ints, labels: Ints, outcomes: Floats) -> None:
-    """Refuses a question with several outcomes."""
+def check_one_outcome(
+    table: Rows, name: str, rows: Ints, labels: Ints, outcomes: Floats | Ints, classes: Sequence[str] = ()
+) -> None:
+    """Refuses a question with several outcomes, of which each is the place of one of the classes, if there are any."""
     _, first, of = np.unique(labels, return_index=True, return_inverse=True)
     other = outcomes != outcomes[first][of]
     if other.any():
         i = int(np.argmax(other))
         row, before = int(rows[i]), int(first[of[i]])
         where, line = table.where(row), table.line(int(rows[before]))
-        raise InvalidData(several_outcomes(where, table.text(name, row), outcomes[i], outcomes[before], line))
+        now, then = (repr(classes[int(y)]) if classes else f"{y:g}" for y in (outcomes[i], outcomes[before]))
+        raise InvalidData(several_outcomes(where, table.text(name, row), now, then, line))
 
 
-def several_outcomes(where: str, label: str, outcome: float, before: float, line: str) -> str:
+def several_outcomes(where: str, label: str, outcome: str, before: str, line: str) -> str:
     """The message about a question with another outcome than before."""
     return (
-        f"{where}: question {label!r} has the outcome {outcome:g}, and {before:g} in {line}; expected one outcome a "
+        f"{where}: question {label!r} has the outcome {outcome}, and {before} in {line}; expected one outcome a "
         "question, or --id with another column, or none"
     )
 

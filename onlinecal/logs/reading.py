@@ -15,6 +15,8 @@ from onlinecal.logs.columns import Asked, columns_of, listed
 from onlinecal.logs.expected import halves
 from onlinecal.logs.questions import check_one_outcome, question_column
 
+#: groups, at most
+GROUPS = 1000
 #: the remark on rows of one cluster
 ONE = "rows with one label in {!r} may depend on each other: they are one cluster"
 
@@ -115,15 +117,7 @@ def _rows_of(table: Rows, asked: Asked) -> Log:
             table.check_order(str(asked.time), times, rows, "rows in order, or --sort")
         rows = rows[np.argsort(times[rows], kind="stable")]
         said = (f"rows are brought into the order of {asked.time!r}",)
-    groups = dict[str, Ints]()
-    for name in asked.by:
-        place, texts = table.groups(name)
-        order = np.argsort(place[rows], kind="stable")
-        ends = np.searchsorted(place[rows][order], np.arange(len(texts) + 1))
-        for i, text in enumerate(texts):
-            if ends[i] < ends[i + 1]:
-                label = text if len(asked.by) == 1 else f"{name}: {text or '(empty)'}"
-                groups[label] = order[ends[i] : ends[i + 1]]
+    groups = groups_in(table, asked.by, rows)
     members, missing = members_of(table, asked.groups)
     for name, none in missing.items():
         if without := round(float((none if many is None else none * many)[rows].sum())):
@@ -134,7 +128,8 @@ def _rows_of(table: Rows, asked: Asked) -> Log:
     if cluster:
         clusters = clusters_in(table, cluster, keep)[rows]
         if asked.key is not None:
-            check_one_outcome(table, cluster, rows, clusters, outcomes[rows])
+            names = asked.forecasts if asked.classes else ()
+            check_one_outcome(table, cluster, rows, clusters, outcomes[rows], names)
         if asked.cluster is not None:
             said += (ONE.format(cluster),)
         else:
@@ -155,7 +150,7 @@ def _rows_of(table: Rows, asked: Asked) -> Log:
         counts=None if many is None else many[rows],
         times=None if times is None else times[rows],
         time_words=None if times is None else lambda i: table.text(str(asked.time), int(rows[i])),
-        groups=dict(sorted(groups.items())) or None,
+        groups=groups or None,
         members={name: np.flatnonzero(inside[rows]) for name, inside in members.items()} or None,
         by=", ".join(asked.by),
         time=asked.time or "",
@@ -289,6 +284,24 @@ def clusters_in(table: Rows, name: str, keep: Any) -> Ints:
         where = table.where(int(np.argmax(bare)))
         raise InvalidData(f"{where}: column {name!r} is empty; expected the label of a cluster")
     return place
+
+
+def groups_in(table: Rows, by: Sequence[str], rows: Ints) -> dict[str, Ints]:
+    """The places among these rows of those with each text of some columns, in the order of the texts."""
+    groups = dict[str, Ints]()
+    for name in by:
+        place, texts = table.groups(name)
+        order = np.argsort(place[rows], kind="stable")
+        ends = np.searchsorted(place[rows][order], np.arange(len(texts) + 1))
+        for i, text in enumerate(texts):
+            if ends[i] < ends[i + 1]:
+                label = text if len(by) == 1 else f"{name}: {text or '(empty)'}"
+                groups[label] = order[ends[i] : ends[i + 1]]
+    if len(groups) > GROUPS:
+        raise InvalidData(
+            f"{table.name}: {', '.join(by)!r} has {len(groups)} different values; expected at most {GROUPS} groups"
+        )
+    return dict(sorted(groups.items()))
 
 
 def unit_caution(name: str) -> str:

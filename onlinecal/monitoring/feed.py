@@ -293,7 +293,7 @@ class Feed:
         elif key in settled:
             before, at = settled[key]
             if not math.isnan(y) and y != before:
-                raise InvalidData(several_outcomes(where, key, y, before, f"line {at:.0f}"))
+                raise InvalidData(several_outcomes(where, key, f"{y:g}", f"{before:g}", f"line {at:.0f}"))
             self._note["repeated"] += 1
         elif math.isnan(y):
             if key in opened:

@@ -12,7 +12,7 @@ from onlinecal.logs.columns import options_of
 from onlinecal.measures.base import ends
 from onlinecal.report import document
 from onlinecal.report.document import Document, Section
-from onlinecal.report.measured import CAUTION
+from onlinecal.report.measured import CAUTION, number, signed
 from onlinecal.report.tables import Table, of_rows
 from onlinecal.report.verdict import command
 
@@ -23,6 +23,11 @@ LEFT_OUT = ("smooth_ce_bracket", "cdl_bracket", "u_calibration_bracket", "classw
 NOTE = (
     "p: by outcomes drawn as forecast, of classes by cutoff_ce; p (all): of all at once. Intervals: {level:.4g} % "
     "each. {} are taken as independent."
+)
+
+
+GROUPED = (
+    "By group, p: of all classes at once; p (Holm): of all groups, too. y − forecast: where it is clearest."
 )
 
 
@@ -88,6 +93,8 @@ def document_of(
         *[document.Part("caution", f"Caution: {text}.") for text in (*warned, *found.cautions)],
     ]
     parts = [document.Part("table", Table("", of_rows(cells[0], cells[1:]))) for cells in (rows, each)]
+    if found.groups:
+        parts.append(document.Part("table", _by_group(asked, found)))
     if drawn:
         from onlinecal.report.page_pictures import of_classes
 
@@ -98,6 +105,19 @@ def document_of(
         f"{log.columns[-1]!r}, outcome {log.outcome!r}"
     )
     return Document(title, first, [Section("Measures" if drawn else "", parts)])
+
+
+def _by_group(asked: AskedClasses, found: ClassEvaluation) -> Table:
+    """The groups, each with the largest error of a class in it."""
+    cells = [
+        [
+            one.name, f"{one.rows:,}", number(one.ece), number(one.brier), number(one.p_value), number(one.adjusted),
+            f"{one.worst} {one.lowest:.3g}–{one.highest:.3g}: {signed(one.bias, 3)}",
+        ]
+        for one in found.groups
+    ]  # fmt: skip
+    heads = ("group", "rows", "ece", "brier", "p", "p (Holm)", "y − forecast")
+    return Table(f"By {', '.join(asked.by)}", of_rows(heads, cells), [GROUPED])
 
 
 def data(log: ClassLog, asked: AskedClasses, found: ClassEvaluation) -> dict[str, Any]:
@@ -117,4 +137,5 @@ def data(log: ClassLog, asked: AskedClasses, found: ClassEvaluation) -> dict[str
             for low, high in (ends(row.value),)
         ],
         "classes": [vars(one) for one in found.classes],
+        "by": ", ".join(asked.by), "groups": [vars(one) for one in found.groups],
     }  # fmt: skip

@@ -13,6 +13,7 @@ import onlinecal as oc
 from onlinecal.cli import app
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.logs.classes import evaluate_classes
+from onlinecal.logs.inference import holm
 from onlinecal.measures import classes
 from onlinecal.measures.base import ends
 from onlinecal.report import verdict
@@ -266,6 +267,52 @@ def test_weights_and_clusters_are_those_of_each_event(log):
     assert "There are too few clusters to test" in said
 
 
+def test_groups_are_measured_by_themselves(log):
+    """As the rows of each alone are, and corrected for their number; a group without weight is none."""
+    site, w, c = np.arange(300) // 100, np.random.default_rng(0).random(300), np.arange(300) // 5
+    w[site == 2] = 0.0
+    pd.read_csv(log).assign(site=site, w=w, c=c).to_csv(log, index=False)
+    p, y = made(300, shift=0.3)
+    for asked, options in (({}, ()), ({"weights": w, "clusters": c}, ("--weight", "w", "--cluster", "c"))):
+        done = run(log, "--classes", "p_*", "--by", "site", "--json", "--draws", 39, *options)
+        found = json.loads(done.stdout)["groups"]
+        assert [each["name"] for each in found] == ["0", "1", "2"][: 3 - len(asked) // 2]
+        for k, each in enumerate(found):
+            there = site == k
+            mine = {name: values[there] for name, values in asked.items()}
+            alone = evaluate_classes(p[there], np.array(NAMES)[y[there]], labels=NAMES, draws=39, **mine)
+            values = alone.table()["value"]
+            assert (each["ece"], each["brier"]) == pytest.approx((values["ece"], values["brier"]), abs=1e-12)
+            assert (each["p_value"], each["worst"]) == (alone.p_value, alone.worst.name)
+            assert each["bias"] == pytest.approx(alone.worst.bias, abs=1e-12)
+        p_values = [each["p_value"] for each in found]
+        assert [each["adjusted"] for each in found] == holm(p_values)
+    said = run(log, "--classes", "p_*", "--by", "site", "--draws", 39).stdout
+    assert re.search(r"By site\n.*p \(Holm\) +y − forecast\n", said)
+    assert "--by site -o log_classes.png" in " ".join(said.split())
+
+
+def test_questions_are_clusters_with_one_label_each(tmp_path):
+    p, y = made(60, shift=0.3)
+    frame = pd.DataFrame(p, columns=NAMES).assign(label=np.array(NAMES)[y], q=np.arange(60))
+    four = pd.concat([frame] * 4, ignore_index=True)
+    four.to_csv(tmp_path / "a.csv", index=False)
+    asked = tmp_path / "a.csv", "--classes", "cat,dog,bird", "--outcome", "label", "--draws", 39
+    key, cluster, alone = (
+        run(*asked, "--json", option, "q").stdout for option in ("--id", "--cluster", "--by")
+    )
+    assert json.loads(key)["classes"] == json.loads(cluster)["classes"]
+    assert json.loads(key)["classes"][0]["interval"] != json.loads(alone)["classes"][0]["interval"]
+    assert run(*asked, "--json", "--id", "none").exit_code == 0
+    four.loc[70, "label"] = "bird" if four.loc[10, "label"] != "bird" else "cat"
+    four.to_csv(tmp_path / "a.csv", index=False)
+    for columns in ("cat,dog,bird", None):
+        done = run(*asked[:2], *[columns] * (columns is not None), *asked[3:], "--id", "q")
+        assert re.search(
+            r"line 72: question '10' has the outcome '(\w+)', and '(\w+)' in line 12", done.stderr
+        )
+
+
 @pytest.mark.parametrize("clusters", [None, np.arange(90) // 3, np.arange(90) % 3 // 2 + np.arange(90) // 45])
 def test_the_interval_of_brier_is_the_binary_one_of_two_classes(clusters):
     """Also of few clusters, which have none."""
@@ -325,8 +372,8 @@ CSV = "p_cat,p_dog,label\n"
             "label 'cow' in column 'label' is none of 'p_cat', 'p_dog'; .*--labels",
         ),
         (".5,.5,cat\n", ("--labels", "cat"), "--labels cat; expected 2 different ones"),
-        (".5,.5,cat\n", ("--by", "label"), "--by beside --classes .*, or --classes without columns"),
-        (".5,.5,cat\n", ("--id", "label"), "--id beside .*; of rows that depend on each other --cluster"),
+        (".5,.5,cat\n", ("--time", "label"), "--time beside .*; of rows that depend on each other --cluster"),
+        (".5,.5,cat\n", ("--id", "a", "--cluster", "b"), "--id a beside --cluster b; expected one"),
         (".5,.5,cat\n", ("--groups", "label"), "--groups beside --classes"),
         (".5,.5,cat\n", ("--above", "0"), "--above beside --classes"),
         (
