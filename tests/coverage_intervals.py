@@ -93,19 +93,53 @@ def clusters(sizes, alike, rho, off=False, same=False, weighted=False, rare=1.0)
     return _truth(off, rare), draw
 
 
-def times(n, rho, off=False):
+def _autoregressive(rng, n, rho):
+    normal = rng.standard_normal(n)
+    for t in range(1, n):
+        normal[t] = rho * normal[t - 1] + (1.0 - rho**2) ** 0.5 * normal[t]
+    return normal
+
+
+def times(n, rho, off=False, rare=1.0):
     """Samples in order of time, with normal variables that depend on those before; blocks of times are clusters."""
 
     def draw(rng):
-        normal = rng.standard_normal(n)
-        for t in range(1, n):
-            normal[t] = rho * normal[t - 1] + (1.0 - rho**2) ** 0.5 * normal[t]
-        return rng.integers(0, 19, n), ndtr(normal), None, "times"
+        return rng.integers(0, 19, n), ndtr(_autoregressive(rng, n, rho)), None, "times"
 
-    return _truth(off), draw
+    return _truth(off, rare), draw
 
 
-def _truth(off, rare=1.0):
+def shifted(n, bias):
+    """Independent samples, of which each happens more often than forecast."""
+    return _levels(_LEVELS, _LEVELS + bias), lambda rng: (
+        rng.integers(0, 19, n),
+        rng.random(n),
+        None,
+        "times",
+    )
+
+
+def chain(n, stays):
+    """One forecast of 0.3 of a chain of two states, whose outcome stays with this correlation to the one before."""
+
+    def draw(rng):
+        drawn = rng.random(n) < 0.3
+        last = np.maximum.accumulate(np.where(rng.random(n) >= stays, np.arange(n), 0))
+        return np.zeros(n, dtype=np.int64), np.where(drawn[last], 0.0, 1.0), None, "times"
+
+    return _levels(np.array([0.3]), np.array([0.3])), draw
+
+
+def wandering(n):
+    """Forecasts whose bias wanders: it has the mean 0, the standard deviation 0.15, and correlations 0.95^k."""
+
+    def draw(rng):
+        return rng.integers(0, 19, n), rng.random(n) - 0.15 * _autoregressive(rng, n, 0.95), None, "times"
+
+    return _truth(), draw
+
+
+def _truth(off=False, rare=1.0):
     return _levels(rare * _LEVELS, 0.1 + 0.8 * _LEVELS if off else rare * _LEVELS)
 
 
@@ -125,8 +159,17 @@ DEPENDENT = {
 
 #: times of which few may tell too little, and then have no interval
 TIMES = {
-    f"AR({rho}), n = {n}": times(n, rho)
-    for rho in (0.0, 0.5, 0.8, 0.9)
+    f"{name}, n = {n}": design(n)
+    for name, design in {
+        "independent": lambda n: times(n, 0.0),
+        "bias of 0.2": lambda n: shifted(n, 0.2),
+        "AR(0.5)": lambda n: times(n, 0.5),
+        "AR(0.8)": lambda n: times(n, 0.8),
+        "AR(0.9)": lambda n: times(n, 0.9),
+        "AR(0.9), events of 15 %": lambda n: times(n, 0.9, rare=0.3),
+        "chain of two states, 0.7": lambda n: chain(n, 0.7),
+        "bias that wanders": wandering,
+    }.items()
     for n in (50, 100, 200, 500, 1000, 2000)
 }
 

@@ -20,8 +20,8 @@ _LAGS = 5
 FEWEST, SPREAD = 15, 0.9
 #: independent times that blocks in time need, by sums of correlations at many lags
 TELLING = 50
-#: √T times the correlation of neighbouring times is above this in 2.5 % of cases, if times are independent
-DEPENDENT = 1.96
+#: `Lags.alike` is above this in 10 % of cases, if times are independent
+DEPENDENT = 1.28
 
 
 class Clustered(Resample):
@@ -197,6 +197,7 @@ class Lags(NamedTuple):
     """How totals in order of time depend on those before (docs/intervals.md)."""
 
     correlation: float  # of neighbours
+    alike: float  # how much of each the totals before it tell, in standard deviations of independent ones
     wider: float  # the variance of long sums, in multiples of that of independent totals
     length: int  # of blocks
     lacking: float  # by which share of it the variance of sums of blocks is expected to be too small
@@ -212,7 +213,11 @@ def lags_of(totals: Floats) -> Lags:
     every = np.fft.irfft(spectrum, 2 * times)
     moments = every[: most + 1]
     if most < 1 or not moments[0] > 1e-24 * times:
-        return Lags(0.0, 1.0, 1, 0.0, 1.0)
+        return Lags(0.0, 0.0, 1.0, 1, 0.0, 1.0)
+    # Correlations at k have the weights 2^−k. Of independent totals their sum has the mean −1/n, as the mean total is
+    # known (Kendall 1954), and the variance Σ 4^−k/n.
+    halving = 0.5 ** np.arange(1, most + 1)
+    alike = (float(halving @ moments[1:]) / float(moments[0]) + 1.0 / times) * (3.0 * times) ** 0.5
     long = 1.0
     for last in (root, min(2 * root, times - 1)):
         falling = 1.0 - np.arange(1, last + 1) / (last + 1)
@@ -229,7 +234,8 @@ def lags_of(totals: Floats) -> Lags:
         length = min(abs(beyond), times) ** (2.0 / 3.0) * times ** (1.0 / 3.0)
     length = math.ceil(min(max(length, 1.0), 3.0 * times**0.5))
     lacking = max(beyond, 0.0) / length
-    return Lags(float(moments[1] / moments[0]), float(power / moments[0]), length, lacking, long)
+    correlation = float(moments[1] / moments[0])
+    return Lags(correlation, alike, float(power / moments[0]), length, lacking, long)
 
 
 class Blocks(NamedTuple):
@@ -241,10 +247,10 @@ class Blocks(NamedTuple):
 
 
 def blocks_in_time(residuals: Floats, clusters: Ints | None = None) -> Blocks:
-    """Blocks of rows in order of time where neighbours are correlated, else the clusters given (docs/intervals.md)."""
+    """Blocks of rows in order of time where near ones are alike, else the clusters given (docs/intervals.md)."""
     totals = residuals if clusters is None else np.bincount(clusters, residuals).astype(np.float64)
     lags, n = lags_of(totals), len(totals)
-    if lags.correlation * n**0.5 <= DEPENDENT:
+    if lags.alike <= DEPENDENT:
         return Blocks(clusters)
     centred, place = totals - totals.mean(), np.arange(n) // lags.length
     seen = float((np.bincount(place, centred) ** 2).sum() / (centred**2).sum())
