@@ -98,7 +98,6 @@ def measure(
     """
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.logs.class_reading import AskedClasses
-    from onlinecal.logs.columns import Asked
     from onlinecal.logs.evaluation import DECIDING
     from onlinecal.logs.measuring import Settings
     from onlinecal.logs.source import report_of
@@ -110,6 +109,12 @@ def measure(
     page_name(html, *pictures)
     if key is not None and cluster is not None:
         raise InvalidParameter(f"--id {key} beside --cluster {cluster}; expected one or the other")
+    asked = AskedClasses(
+        tuple(forecast or ()), outcome[0] if outcome else None, positive, classes is not None, tuple(by or ()),
+        tuple(groups or ()), time, weight, cluster, percent, skip_missing, sort, delimiter=delimiter,
+        encoding=encoding, negative=tuple(negative or ()), drop=tuple(drop or ()), above=above,
+        fractional=fractional, resolutions=resolutions, columns=classes or "", labels=labels, **_questions(key),
+    )  # fmt: skip
     if classes or labels is not None:
         others = {
             "--forecast": forecast, "--positive": positive, "--negative": negative, "--above": above,
@@ -125,18 +130,8 @@ def measure(
             raise InvalidParameter(
                 f"--labels {labels} with --classes {classes}; expected --classes and one --outcome"
             )
-        asked_classes = AskedClasses(
-            classes, labels, outcome[0] if outcome else None, weight, cluster, tuple(drop or ()), percent, skip_missing,
-            delimiter, encoding, tuple(by or ()), **_questions(key),
-        )  # fmt: skip
-        _measure_classes(file, asked_classes, (draws, level, seed), html, as_json)
+        _measure_classes(file, asked, (draws, level, seed), html, as_json)
         return
-    asked = Asked(
-        tuple(forecast or ()), outcome[0] if outcome else None, positive, classes is not None, tuple(by or ()),
-        tuple(groups or ()), time, weight, cluster, percent, skip_missing, sort, delimiter=delimiter,
-        encoding=encoding, negative=tuple(negative or ()), drop=tuple(drop or ()), above=above,
-        fractional=fractional, resolutions=resolutions, **_questions(key),
-    )  # fmt: skip
     if classes is not None and positive is not None:
         raise InvalidParameter(f"--classes beside --positive {positive}; expected one or the other")
     names = with_all(name or DECIDING)

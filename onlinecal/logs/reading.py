@@ -64,8 +64,8 @@ class Log:
 def read_log(table: Rows, asked: Asked) -> Log:
     """The columns of a file that are asked for or guessed, checked row by row."""
     named, guessed = columns_of(table, asked)
-    log = _rows_of(table, named)
-    said = _remarks(log, named)
+    log = rows_of(table, named)
+    said = remarks(log, named)
     # Where forecasts are distinct no rows are equal.
     apart = any(len(np.unique(values)) == log.rows for values in log.forecasts.values())
     duplicates = 0 if apart or log.places is None else table.duplicates(log.places)
@@ -73,13 +73,15 @@ def read_log(table: Rows, asked: Asked) -> Log:
     return with_halves(log) if asked.fractional else log
 
 
-def _rows_of(table: Rows, asked: Asked) -> Log:
-    """The same of columns that are named."""
+def rows_of(table: Rows, asked: Asked, names: Sequence[str] = ()) -> Log:
+    """The same of columns that are named; of classes with these labels, default the names of their columns."""
     number = {name: probabilities(table, name, asked.percent) for name in asked.forecasts}
     if asked.classes:
-        place, labels = table.groups(str(asked.outcome))
-        zeros, of = list[str](), {name: i for i, name in enumerate(asked.forecasts)}
-        outcomes = np.array([of.get(label, np.nan) for label in labels], dtype=np.float64)[place]
+        (place, labels), names = table.groups(str(asked.outcome)), names or asked.forecasts
+        zeros, of = list[str](), {name: i for i, name in enumerate(names)}
+        same = [next((name for name in names if is_word(label, [name])), "") for label in labels]
+        found = [of.get(label, of.get(other, np.nan)) for label, other in zip(labels, same, strict=True)]
+        outcomes = np.array(found, dtype=np.float64)[place]
         dropped = np.array([is_word(label, asked.drop) for label in labels], dtype=bool)[place]
     else:
         outcomes, zeros, dropped = outcomes_of(table, asked)
@@ -128,7 +130,6 @@ def _rows_of(table: Rows, asked: Asked) -> Log:
     if cluster:
         clusters = clusters_in(table, cluster, keep)[rows]
         if asked.key is not None:
-            names = asked.forecasts if asked.classes else ()
             check_one_outcome(table, cluster, rows, clusters, outcomes[rows], names)
         if asked.cluster is not None:
             said += (ONE.format(cluster),)
@@ -169,7 +170,7 @@ def _rows_of(table: Rows, asked: Asked) -> Log:
     )
 
 
-def _remarks(log: Log, asked: Asked) -> list[str]:
+def remarks(log: Log, asked: Asked) -> list[str]:
     """Remarks on all rows together; refuses rows of which nothing can be measured."""
     if log.total == 0:
         raise InvalidData(f"{log.source} has a header and no rows; expected at least one")
@@ -186,7 +187,7 @@ def _remarks(log: Log, asked: Asked) -> list[str]:
         zero = listed(log.zeros, 5) or "nothing"
         said.append(f"outcome 1 is {asked.positive!r} in {asked.outcome!r}, and 0 is {zero}")
     if log.dropped:
-        words = [f"{' or '.join(map(repr, asked.drop))} in {asked.outcome!r}"] if asked.drop else []
+        words = [f"{listed(asked.drop, 6)} in {asked.outcome!r}"] if asked.drop else []
         words += [f"not {word!r} in {name!r}" for name, word in asked.only]
         said.append(f"{log.dropped} of {log.total} rows are left out: {', or '.join(words)}")
     if lacks := log.total - log.dropped - log.rows:

@@ -6,9 +6,10 @@ import shlex
 from typing import Any, NamedTuple
 
 from onlinecal.core.words import number_of
-from onlinecal.logs.class_reading import OPTIONS, AskedClasses, ClassLog
+from onlinecal.logs.class_reading import OPTIONS, AskedClasses
 from onlinecal.logs.classes import ClassEvaluation
 from onlinecal.logs.columns import options_of
+from onlinecal.logs.reading import Log
 from onlinecal.measures.base import ends
 from onlinecal.report import document
 from onlinecal.report.document import Document, Section
@@ -39,7 +40,7 @@ class ClassVerdict(NamedTuple):
     next: str
 
 
-def verdict(log: ClassLog, asked: AskedClasses, found: ClassEvaluation) -> ClassVerdict:
+def verdict(log: Log, asked: AskedClasses, found: ClassEvaluation) -> ClassVerdict:
     """The verdict, by the test of all classes and the top label at once, at 1 − the level."""
     p, worst = found.p_value, found.worst
     what = "the likeliest class" if worst.label is None else f"{worst.name!r}"
@@ -73,9 +74,7 @@ def _name(source: str) -> str:
     return shlex.quote(f"{Path(source).name.split('.')[0]}_classes.png")
 
 
-def document_of(
-    log: ClassLog, asked: AskedClasses, found: ClassEvaluation, *, drawn: bool = False
-) -> Document:
+def document_of(log: Log, asked: AskedClasses, found: ClassEvaluation, *, drawn: bool = False) -> Document:
     """The verdict first, the tables, and the next command; with pictures and all classes for a page."""
     said = verdict(log, asked, found)
     rows, each = found.cells(None if drawn else SHOWN)
@@ -94,20 +93,21 @@ def document_of(
     ]
     parts = [document.Part("table", Table("", of_rows(cells[0], cells[1:]))) for cells in (rows, each)]
     if found.groups:
-        parts.append(document.Part("table", _by_group(asked, found)))
+        parts.append(document.Part("table", _by_group(log, found)))
     if drawn:
         from onlinecal.report.page_pictures import of_classes
 
         parts.insert(0, document.Part("pictures", of_classes(found)))
     parts += [document.Part("notes", notes), document.Part("p", said.next)]
+    columns = [*log.forecasts]
     title = (
-        f"{log.source}: {number_of(log.rows, 'row')}, {len(log.labels)} classes in {log.columns[0]!r} to "
-        f"{log.columns[-1]!r}, outcome {log.outcome!r}"
+        f"{log.source}: {number_of(log.rows, 'row')}, {len(columns)} classes in {columns[0]!r} to {columns[-1]!r}, "
+        f"outcome {log.outcome!r}"
     )
     return Document(title, first, [Section("Measures" if drawn else "", parts)])
 
 
-def _by_group(asked: AskedClasses, found: ClassEvaluation) -> Table:
+def _by_group(log: Log, found: ClassEvaluation) -> Table:
     """The groups, each with the largest error of a class in it."""
     cells = [
         [
@@ -117,14 +117,14 @@ def _by_group(asked: AskedClasses, found: ClassEvaluation) -> Table:
         for one in found.groups
     ]  # fmt: skip
     heads = ("group", "rows", "ece", "brier", "p", "p (Holm)", "y − forecast")
-    return Table(f"By {', '.join(asked.by)}", of_rows(heads, cells), [GROUPED])
+    return Table(f"By {log.by}", of_rows(heads, cells), [GROUPED])
 
 
-def data(log: ClassLog, asked: AskedClasses, found: ClassEvaluation) -> dict[str, Any]:
+def data(log: Log, asked: AskedClasses, found: ClassEvaluation) -> dict[str, Any]:
     """The report for a program."""
     return {
         "source": log.source, "outcome": log.outcome, "rows": log.rows, "said": log.said, "cautions": found.cautions,
-        "columns": log.columns, "weight": asked.weight, "cluster": asked.cluster, "labels": log.labels,
+        "columns": [*log.forecasts], "weight": asked.weight, "cluster": asked.cluster, "labels": found.gamma.labels,
         "levels": found.gamma.levels,
         "settings": {"draws": found.draws, "level": found.level},
         "verdict": verdict(log, asked, found)._asdict(), "p_value": found.p_value,
@@ -137,5 +137,5 @@ def data(log: ClassLog, asked: AskedClasses, found: ClassEvaluation) -> dict[str
             for low, high in (ends(row.value),)
         ],
         "classes": [vars(one) for one in found.classes],
-        "by": ", ".join(asked.by), "groups": [vars(one) for one in found.groups],
+        "by": log.by, "groups": [vars(one) for one in found.groups],
     }  # fmt: skip

@@ -398,7 +398,7 @@ def test_columns_that_are_none_and_rows_that_are_left_out(tmp_path):
     said = " ".join(done.stdout.split())
     assert "2 rows" in said
     assert "1 of 4 rows are left out: 'void' in 'label'" in said
-    assert "1 of 4 rows have no forecast or label and are left out" in said
+    assert "1 of 4 rows have no forecast or outcome and are left out" in said
     assert "misses 1 by up to 0.001; rows are divided by it" in said
     assert "Without draws it is not tested" in said
     # Six of the labels that are left out are named.

@@ -44,7 +44,7 @@ def test_words_that_are_neither_yes_nor_no_are_asked_for_or_left_out(tmp_path, p
     assert words in str(caught.value)
     score, report = briers(path, positive="yes", drop=("mkt", "Cancel"), parts=parts)
     assert (score["p"], report.rows) == (pytest.approx(63 / 400), 6)
-    assert "2 of 8 rows are left out: 'mkt' or 'Cancel' in 'resolution'" in report.said
+    assert "2 of 8 rows are left out: 'mkt', 'Cancel' in 'resolution'" in report.said
     assert not any("have no outcome" in text for text in report.columns[0].cautions)
     # All three words may be meant.
     score, report = briers(path, positive="yes", negative=("no", "mkt", "cancel"), parts=parts)

@@ -90,13 +90,13 @@ def brier(files, name, beside=None, **asked):
     [
         ("markets.json", None, {}, [0.25, 0.5], "",
          ["read as a Manifold export of markets", "1 of 7 rows have no forecast or outcome",
-          "4 of 7 rows are left out: 'CANCEL' or 'MKT' in 'resolution', or not 'BINARY' in 'outcomeType'"]),
+          "4 of 7 rows are left out: 'CANCEL', 'MKT' in 'resolution', or not 'BINARY' in 'outcomeType'"]),
         ("markets.json", None, {"positive": "NO", "negative": ("yes",)}, [0.75, 0.5], "", ["outcome 1 is 'NO'"]),
         ("markets.json", None, {"negative": ("NO", "MKT")}, [0.25, 0.5, 0.75], "", ["3 of 7 rows are left out"]),
         ("bets.jsonl", "markets.json", {}, [0.5, 0.25, 0.25], "contractId", ["2 questions in 'contractId'"]),
         ("bets.jsonl", "markets.json", {"forecasts": ("probBefore",), "questions": False}, [0.5, 0.5, 0.5], "", []),
         ("forecast_data.csv", "question_data.csv", {}, [0.25, 0.5, 0.25], "Question ID",
-         ["read as a Metaculus export of forecasts", "'annulled' or 'ambiguous' in 'Resolution'"]),
+         ["read as a Metaculus export of forecasts", "'annulled', 'ambiguous' in 'Resolution'"]),
         ("set.json", "resolutions.json", {}, [0.75, 0.5, 0.5], "id", ["read as a ForecastBench forecast set"]),
     ],
 )  # fmt: skip
