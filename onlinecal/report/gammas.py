@@ -10,11 +10,13 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from onlinecal.core.arrays import Floats
-from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.columns import ALL, ROUNDS, Column
+from onlinecal.core.errors import InvalidData, InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.samples import Words
 from onlinecal.logs.table import Evaluation
 from onlinecal.report.facets import Look, facets, stacked
+from onlinecal.study.curves import Study, runs_of
 
 #: Γ, or what `evaluate` made of it
 Known = JointDistribution | Evaluation
@@ -22,6 +24,8 @@ Known = JointDistribution | Evaluation
 #: else (p, y) or (p, y, weights)
 Gammas = Known | Mapping[Any, Known | ArrayLike | tuple[ArrayLike, ...] | None]
 Part = Mapping[str, Any]
+#: panels in one picture
+PANELS = 36
 #: levels that are drawn one by one
 MOST = 200
 #: ends of axes, from 0, or to 1
@@ -105,4 +109,64 @@ def spans(*values: Floats) -> list[tuple[float, float]]:
         low, high = float(some.min()), float(some.max())
         end = min([1.0, *(end for end in NICE if end >= min(high, 1.0 - low))])
         found.append((0.0, end) if high <= end else (1.0 - end, 1.0))
+    return found
+
+
+def study_gammas(
+    study: Study, round: int | None = None, run: int | None = None, group: str = ""
+) -> dict[tuple[str, str], Any]:
+    """(forecaster, nature with T) → Γ in the longest game, of a run or of all; None where it is not kept.
+
+    Of the rounds of a `group` or a stream it is of the natures that have it.
+    """
+    cells = sorted(study.cells, key=lambda cell: cell.horizon)
+    if group:
+        known = list(dict.fromkeys(name for cell in cells for name in cell.streams))
+        group = "" if group == ALL and ALL not in known else meant("group", group, known)
+        cells = [cell for cell in cells if not group or group in cell.streams]
+    longest = {(c.forecaster, c.nature): c for c in cells if round is None or round in c.rounds.tolist()}
+    if not longest:
+        times = sorted({t for cell in study.cells for t in cell.rounds.tolist()})
+        raise InvalidParameter(
+            f"round = {round}; expected one of the checkpoints {', '.join(map(str, times[:20]))}"
+        )
+    if len(longest) > PANELS:
+        raise InvalidParameter(
+            f"{len(longest)} pairs of a forecaster and a nature; expected at most {PANELS}, chosen by --forecaster and "
+            "--nature"
+        )
+    found: dict[tuple[str, str], Any] = {}
+    refused = ""
+    for who, whom in (
+        (who, whom) for who in study.forecasters for whom in study.natures if (who, whom) in longest
+    ):
+        cell = longest[who, whom]
+        at = len(cell.rounds) - 1 if round is None else cell.rounds.tolist().index(round)
+        (runs,) = runs_of([cell])
+        if run is not None and not 0 <= run < runs:
+            raise InvalidParameter(f"run = {run} of {who} against {whom}; expected 0 to {runs - 1}")
+        part = cell.streams.index(group) if group else None
+        chosen = [*range(runs)] if run is None else [run]
+        if group in cell.groups:
+            rounds = cell.totals[Column("measure", ROUNDS, stream=group).name][at]
+            chosen = [r for r in chosen if rounds[r] > 0]
+        there = [cell.gamma(at, r, part) for r in chosen]
+        parts = [gamma for gamma in there if gamma is not None]
+        key = who, f"{whom}, T = {int(cell.rounds[at]):,}"
+        if not there:
+            found[key] = None
+            refused = refused or (
+                f"group {group!r} has no round in games of {who} against {whom} until T = {cell.rounds[at]:,}; "
+                "expected another group"
+            )
+        elif len(parts) < len(there):
+            found[key] = None
+            refused = refused or (
+                f"Γ of {who} against {whom} at T = {cell.rounds[at]:,} is not kept in {len(there) - len(parts)} of "
+                f'{len(there)} runs; expected a study that was played with keep = "all", or a run of which it is'
+            )
+        else:
+            found[key] = parts[0].merge(*parts[1:]) if len(parts) > 1 else parts[0]
+    if not any(found.values()):
+        raise InvalidParameter(refused)
     return found

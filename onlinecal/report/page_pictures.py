@@ -12,15 +12,18 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
-from onlinecal.logs.classes import ClassEvaluation
-from onlinecal.logs.table import Evaluation
 from onlinecal.study.curves import Study, runs_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from onlinecal.logs.classes import ClassEvaluation
+    from onlinecal.logs.table import Evaluation
+
 #: the most pictures; forecasters of a picture of curves; lines of all of them
 MOST, FORECASTERS, LINES = 24, 12, 240
+#: inches from which a picture takes the whole width
+WIDE = 5.5
 #: pairs up to which all exponents fit one picture
 CELLS = 400
 #: runs up to which all are put together in a reliability diagram; levels up to which all are drawn; bins
@@ -56,9 +59,9 @@ class Gallery:
 
 
 class Kind(NamedTuple):
-    """A picture of the page, by its name in `plots`."""
+    """A picture of the page."""
 
-    name: str
+    plot: Callable[..., Figure]
     title: str
     #: its name in notes
     words: str
@@ -74,22 +77,18 @@ class Kind(NamedTuple):
 
 def gallery(study: Study, shown: Sequence[str], grown: Sequence[str], progress: Progress) -> Gallery:
     """The pictures of a study: of the columns that tables show, and of those of them that have an exponent."""
-    from onlinecal.report import plots
-
     found = Gallery()
     for kind in kinds(study, shown, grown, found.left) if shown else ():
-        progress.describe(kind.name)
+        progress.describe(kind.words)
         natures, before = list(dict.fromkeys(kind.natures)), len(found.others)
         first = natures[: kind.most]
         for group in [[nature] for nature in first] if kind.each else [first] * bool(first):
             some, chosen = few(study, group, shown[0], kind.forecasters)
             if (given := kind.given(some)) is None:
                 continue
-            figure = getattr(plots, kind.name)(*given[0], **given[1], caption=False)
+            figure = kind.plot(*given[0], **given[1], caption=False)
             title = f"{kind.title} against {group[0]}" if kind.each else kind.title
-            found.others.append(
-                Picture(title, figure.get_label() + chosen, drawing(figure), kind.name != "slopes")
-            )
+            found.others.append(picture(title, figure, chosen))
             progress.advance(1)
         if len(natures) > kind.most and len(found.others) > before:
             found.left.append(f"{kind.words} are drawn of the first {kind.most} of {len(natures):,} natures.")
@@ -110,8 +109,8 @@ def _curves(study: Study, shown: Sequence[str], room: int, found: Gallery, progr
         many = len({cell.forecaster for cell in every})
         fewer = max(fewer, many if many > FORECASTERS else 0)
         if curves := few(study, [nature], measure, FORECASTERS)[0].curves([measure]):
-            svg = drawing(plot_curves(curves, caption=False, width=5.2))
-            found.curves.append(Picture(f"{measure} against {nature}", "", svg))
+            figure = plot_curves(curves, caption=False, width=5.2)
+            found.curves.append(Picture(f"{measure} against {nature}", "", drawing(figure)))
         progress.advance(1)
     if len(pairs) > most:
         found.left.append(
@@ -131,6 +130,12 @@ def _curves(study: Study, shown: Sequence[str], room: int, found: Gallery, progr
 
 def kinds(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> list[Kind]:
     """The kinds of pictures in their order; why reliability is left out is added to `left`."""
+    from onlinecal.report.curve_plot import plot_slopes
+    from onlinecal.report.late_plot import plot_delays
+    from onlinecal.report.people import plot_people
+    from onlinecal.report.reliability_plot import plot_reliability
+    from onlinecal.report.study_plot import plot_exponents, plot_pareto, plot_tasks
+
     pair, natures, several = list(shown[:2]), study.natures, len(study.forecasters) > 1
     fits = grown and 1 < len(natures) * len(study.forecasters) <= CELLS
     both = [c.nature for c in study.cells if several and len(pair) > 1 and all(m in c.totals for m in pair)]
@@ -139,26 +144,26 @@ def kinds(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[s
     joined = [cell.nature for cell in study.cells if cell.people]
     classes = any(column.of_classes for column in study.columns.values())
     return [
-        Kind("exponents", "Growth exponents", "Growth exponents", natures if fits else [], CELLS, CELLS,
+        Kind(plot_exponents, "Growth exponents", "Growth exponents", natures if fits else [], CELLS, CELLS,
              lambda some: ((some, grown), {})),
-        Kind("pareto", f"{' and '.join(pair)}: Pareto fronts", "Pareto fronts", both, 6, FORECASTERS,
+        Kind(plot_pareto, f"{' and '.join(pair)}: Pareto fronts", "Pareto fronts", both, 6, FORECASTERS,
              lambda some: ((some, pair), {})),
-        Kind("reliability", "Reliability", "Reliability diagrams", [] if classes else natures, 4, 4,
+        Kind(plot_reliability, "Reliability", "Reliability diagrams", [] if classes else natures, 4, 4,
              lambda some: _reliability(some, left), each=True),
-        Kind("tasks", "Regrets of tasks", "Regrets of tasks", natures if tasks else [], 2,
+        Kind(plot_tasks, "Regrets of tasks", "Regrets of tasks", natures if tasks else [], 2,
              min(FORECASTERS, max(1, POINTS // max(1, tasks))), lambda some: ((some,), {}), each=True),
-        Kind("slopes", f"Local slopes of {''.join(grown[:1])}", "Local slopes", bent, 2, 6,
+        Kind(plot_slopes, f"Local slopes of {''.join(grown[:1])}", "Local slopes", bent, 2, 6,
              lambda some: ((some.curves(grown[:1]),), {}), each=True),
-        Kind("delays", f"What late outcomes cost: {shown[0]}", "Costs of late outcomes", _late(study), CELLS, 4,
+        Kind(plot_delays, f"What late outcomes cost: {shown[0]}", "Costs of late outcomes", _late(study), CELLS, 4,
              lambda some: ((some, [shown[0]]), {})),
-        Kind("people", "Decision makers who join and leave", "Regrets of decision makers", joined, 2, 2,
+        Kind(plot_people, "Decision makers who join and leave", "Regrets of decision makers", joined, 2, 2,
              lambda some: ((some,), {}) if any(cell.people for cell in some.cells) else None),
     ]  # fmt: skip
 
 
 def _reliability(some: Study, left: list[str]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """Γ of each forecaster, of all runs where these are few, where it is kept."""
-    from onlinecal.report.pictures import study_gammas
+    from onlinecal.report.gammas import study_gammas
 
     try:
         levels = study_gammas(some, run=None if max(runs_of(some.cells)) <= TOGETHER else 0)
@@ -214,7 +219,7 @@ def reliability_of(found: Mapping[str, Evaluation], title: str) -> Figure:
 
 def of_classes(evaluation: ClassEvaluation) -> list[Picture]:
     """The pictures of forecasts of several classes."""
-    found = [_of_log("classes", "Reliability of each class", evaluation)._replace(wide=True)]
+    found = [_of_log("classes", "Reliability of each class", evaluation)]
     if evaluation.gamma.classes == 3:
         found.append(_of_log("triangle", "Forecasts and what happened", evaluation.gamma))
     return found
@@ -223,8 +228,12 @@ def of_classes(evaluation: ClassEvaluation) -> list[Picture]:
 def _of_log(plot: str, title: str, found: Any, **options: Any) -> Picture:
     from onlinecal.report import plots
 
-    figure = getattr(plots, plot)(found, caption=False, **options)
-    return Picture(title, figure.get_label(), drawing(figure))
+    return picture(title, getattr(plots, plot)(found, caption=False, **options))
+
+
+def picture(title: str, figure: Figure, more: str = "") -> Picture:
+    """A figure with its caption and what more there is to say."""
+    return Picture(title, figure.get_label() + more, drawing(figure), figure.get_figwidth() > WIDE)
 
 
 def few(study: Study, natures: Sequence[str], measure: str, most: int) -> tuple[Study, str]:
@@ -250,6 +259,9 @@ def drawing(figure: Figure) -> str:
     from onlinecal.report.style import written
 
     with mpl.rc_context({"font.sans-serif": mpl.rcParams["font.sans-serif"][:1]}):
+        if (layout := figure.get_layout_engine()) is not None:
+            layout.execute(figure)
+            figure.set_layout_engine(None)  # with one, savefig draws everything twice
         svg = written(figure, "svg").decode()
     svg = re.sub(r"\s*\n\s*", " ", svg[svg.index("<svg") :])
     return re.sub("<[^<>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), svg)

@@ -7,15 +7,14 @@ from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
-from onlinecal.core.columns import ALL, ROUNDS, Column
+from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter, meant
 from onlinecal.core.words import counted
 from onlinecal.report import plots
 from onlinecal.report.class_plot import events_of
+from onlinecal.report.gammas import study_gammas
 from onlinecal.study.curves import Study, columns_of, runs_of
 
-#: panels of Γ in one picture
-MOST = 36
 #: curves in one picture, which takes some minutes then
 CURVES = 1000
 
@@ -138,63 +137,3 @@ def draw(
             else []
         )
     return plot(curves, **options, **style), left
-
-
-def study_gammas(
-    study: Study, round: int | None = None, run: int | None = None, group: str = ""
-) -> dict[tuple[str, str], Any]:
-    """(forecaster, nature with T) → Γ in the longest game, of a run or of all; None where it is not kept.
-
-    Of the rounds of a `group` or a stream it is of the natures that have it.
-    """
-    cells = sorted(study.cells, key=lambda cell: cell.horizon)
-    if group:
-        known = list(dict.fromkeys(name for cell in cells for name in cell.streams))
-        group = "" if group == ALL and ALL not in known else meant("group", group, known)
-        cells = [cell for cell in cells if not group or group in cell.streams]
-    longest = {(c.forecaster, c.nature): c for c in cells if round is None or round in c.rounds.tolist()}
-    if not longest:
-        times = sorted({t for cell in study.cells for t in cell.rounds.tolist()})
-        raise InvalidParameter(
-            f"round = {round}; expected one of the checkpoints {', '.join(map(str, times[:20]))}"
-        )
-    if len(longest) > MOST:
-        raise InvalidParameter(
-            f"{len(longest)} pairs of a forecaster and a nature; expected at most {MOST}, chosen by --forecaster and "
-            "--nature"
-        )
-    found: dict[tuple[str, str], Any] = {}
-    refused = ""
-    for who, whom in (
-        (who, whom) for who in study.forecasters for whom in study.natures if (who, whom) in longest
-    ):
-        cell = longest[who, whom]
-        at = len(cell.rounds) - 1 if round is None else cell.rounds.tolist().index(round)
-        (runs,) = runs_of([cell])
-        if run is not None and not 0 <= run < runs:
-            raise InvalidParameter(f"run = {run} of {who} against {whom}; expected 0 to {runs - 1}")
-        part = cell.streams.index(group) if group else None
-        chosen = [*range(runs)] if run is None else [run]
-        if group in cell.groups:
-            rounds = cell.totals[Column("measure", ROUNDS, stream=group).name][at]
-            chosen = [r for r in chosen if rounds[r] > 0]
-        there = [cell.gamma(at, r, part) for r in chosen]
-        parts = [gamma for gamma in there if gamma is not None]
-        key = who, f"{whom}, T = {int(cell.rounds[at]):,}"
-        if not there:
-            found[key] = None
-            refused = refused or (
-                f"group {group!r} has no round in games of {who} against {whom} until T = {cell.rounds[at]:,}; "
-                "expected another group"
-            )
-        elif len(parts) < len(there):
-            found[key] = None
-            refused = refused or (
-                f"Γ of {who} against {whom} at T = {cell.rounds[at]:,} is not kept in {len(there) - len(parts)} of "
-                f'{len(there)} runs; expected a study that was played with keep = "all", or a run of which it is'
-            )
-        else:
-            found[key] = parts[0].merge(*parts[1:]) if len(parts) > 1 else parts[0]
-    if not any(found.values()):
-        raise InvalidParameter(refused)
-    return found

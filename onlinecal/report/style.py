@@ -41,7 +41,8 @@ WIDTHS = {"column": 3.4, "page": 7.0}
 #: of every picture
 STYLE: Any = {
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#DDDDDD",
-    "grid.linewidth": 0.6, "axes.axisbelow": True, "font.size": 8, "axes.titlesize": 9, "legend.frameon": False,
+    "grid.linewidth": 0.6, "axes.axisbelow": True, "font.size": 8, "axes.titlesize": 9,
+    "axes.titley": 1.0, "legend.frameon": False,
     "legend.fontsize": 7, "lines.linewidth": 1.4, "lines.markersize": 4,
     "axes.prop_cycle": cycler(color=COLOURS),
 }  # fmt: skip

@@ -55,18 +55,18 @@ class Pairs:
 
     def half_width(self, level: float) -> Floats:
         """Half the width of the interval of each difference by itself; infinite where its spread is unknown."""
-        from scipy.stats import t
+        from scipy.special import stdtrit  # scipy.stats takes half a second to load
 
         if self.runs < 2:
             return np.full_like(self.error, np.inf)
-        half = np.asarray(t.ppf((1.0 + level) / 2.0, self.runs - 1) * self.error)
+        half = np.asarray(stdtrit(self.runs - 1, (1.0 + level) / 2.0) * self.error)
         # No spread, and too few runs to rule out chance.
         return np.where((self.error == 0.0) & (self.p < 1.0) & (self.p > 1.0 - level), np.inf, half)
 
 
 def differences(values: Floats) -> Pairs:
     """All pairs of (k, R) values: k quantities in the same R runs."""
-    from scipy.stats import t
+    from scipy.special import stdtr
 
     k, runs = values.shape
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -84,7 +84,7 @@ def differences(values: Floats) -> Pairs:
             error = np.where(same, 0.0, own.std(axis=2, ddof=1) / np.sqrt(runs))
             # Where all runs differ by the same, chance gives one sign with 2^(1−R).
             alike = np.where(mean != 0.0, 2.0 ** (1 - runs), 1.0)
-            p = np.where(finite, np.where(same, alike, 2.0 * t.sf(np.abs(mean) / error, runs - 1)), 1.0)
+            p = np.where(finite, np.where(same, alike, 2.0 * stdtr(runs - 1, -np.abs(mean) / error)), 1.0)
         means = values.mean(axis=1)
     return Pairs(means, np.where(finite, mean, np.nan), np.where(finite, error, np.nan), p, runs)
 

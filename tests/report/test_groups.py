@@ -6,8 +6,9 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter, OnlinecalError
+from onlinecal.report.gammas import study_gammas
 from onlinecal.report.groups_plot import draw_groups, groups_table
-from onlinecal.report.pictures import draw, study_gammas
+from onlinecal.report.pictures import draw
 from onlinecal.report.totals import by_nature, exponents_markdown, main_columns, totals, totals_markdown
 from tests.command_line import onlinecal
 from tests.report import made

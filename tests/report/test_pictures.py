@@ -12,7 +12,8 @@ from matplotlib.text import Text
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, OnlinecalError
 from onlinecal.report import plots
-from onlinecal.report.pictures import KINDS, draw, study_gammas
+from onlinecal.report.gammas import study_gammas
+from onlinecal.report.pictures import KINDS, draw
 from onlinecal.report.plots import save
 from onlinecal.study.played import Played
 from tests.marks import some_fast

@@ -11,7 +11,8 @@ from onlinecal.forecasters import ClassMean, SimplexHedging
 from onlinecal.growth.rates import best_known
 from onlinecal.measures.classes.catalogue import MEASURES
 from onlinecal.natures import Categorical, ContrarianClasses
-from onlinecal.report.pictures import draw, study_gammas
+from onlinecal.report.gammas import study_gammas
+from onlinecal.report.pictures import draw
 from onlinecal.study.panel import Panel
 from tests import results
 
