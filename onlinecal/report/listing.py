@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from onlinecal.core.words import fixed, readable
-from onlinecal.report.terminal import new_console, print_json, say, say_documentation
+from onlinecal.report.terminal import new_console, print_json, say
 
 if TYPE_CHECKING:
     from onlinecal.checks.guarantees import GuaranteeCheck, Report
@@ -65,7 +65,7 @@ def print_entry(entry: dict[str, Any]) -> None:
         for p in entry["parameters"]
     )
     console.print(f"[bold]{entry['name']}[/bold] ({entry['kind']}; parameters: {escape(given) or 'none'})\n")
-    say_documentation(entry["documentation"] or "It has no docstring.")
+    say(entry["documentation"] or "It has no docstring.", hang=0)
     facts = {words: entry[key] for key, words in _FACTS.items() if key in entry}
     if facts:
         print()

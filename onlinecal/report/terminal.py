@@ -6,10 +6,8 @@ import json
 import math
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from operator import itemgetter
 from typing import Any
 
 from rich.console import Console
@@ -42,52 +40,6 @@ def say(text: str, hang: int = 2) -> None:
             line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
         )
         print("\n".join(lines))
-
-
-def say_documentation(documentation: str) -> None:
-    """Prints a docstring: paragraphs in the width of the console, code as it is written."""
-    for code, lines in groupby(_with_code(documentation), key=itemgetter(0)):
-        text = "\n".join(line for _, line in lines)
-        if code:
-            print(readable(text))
-        else:
-            say(flowing(text), hang=0)
-
-
-def _with_code(documentation: str) -> Iterator[tuple[bool, str]]:
-    """Whether each line is code, and the line. Code is an example, in a fence, or deeper than ``::`` before it."""
-    fenced = example = False
-    outside: int | None = None  # the indentation of what ended with ``::``
-    for line in documentation.split("\n"):
-        words, depth = line.strip(), len(line) - len(line.lstrip())
-        fence = words.startswith("```")
-        example = bool(words) and (example or words.startswith(">>>"))
-        if words and outside is not None and depth <= outside:
-            outside = None
-        code = fenced or fence or example or (outside is not None and bool(words))
-        yield code, line
-        fenced ^= fence
-        if words.endswith("::") and not code:
-            outside = depth
-
-
-#: docstrings are broken where a further word would be beyond this column
-_FULL = 100
-
-
-def flowing(documentation: str) -> str:
-    """A docstring in which each paragraph is one line; what its author kept in lines of their own stays so."""
-    lines: list[str] = []
-    before = ""
-    for line in documentation.split("\n"):
-        words = line.strip()
-        same = len(before) - len(before.lstrip()) == len(line) - len(line.lstrip())
-        if words and before and same and len(before) + 1 + len(words.split()[0]) > _FULL:
-            lines[-1] += f" {words}"
-        else:
-            lines.append(line)
-        before = line
-    return "\n".join(lines)
 
 
 def listed(names: Sequence[str], most: int = 12, between: str = ", ") -> str:
