@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.words import counted, ends, number_of
+from onlinecal.core.words import number_of
 from onlinecal.report.people import PeopleRow, people_rows
 from onlinecal.report.tables import Table, crossed, of_rows, records
 from onlinecal.report.terminal import listed, new_console, number, print_json
@@ -37,6 +37,33 @@ from onlinecal.study.curves import Study
 
 #: pairs that are not told apart, and forecasters that dominate one, are named up to this number
 NAMED = 6
+
+
+RANKS = (
+    "Rank 1 has the best mean total T·μ at the largest T, which is the lowest, of a payoff the highest; the same "
+    "totals share the mean of their ranks. Mean ranks are over the natures that a forecaster met. In brackets, where "
+    "there are several, the ranks that are not ruled out: two forecasters are in order where Student's t on one "
+    "difference a run says so, by Holm's procedure over all pairs and natures of the table; all that is said holds "
+    "together with {level:g} % if differences are normal. *: nature may look at forecasts, so that each forecaster "
+    "has outcomes of its own"
+)
+FRONTS = (
+    "Mean totals T·μ at the largest T, of which the lower is the better, of a payoff the higher. Dominated: another "
+    "forecaster is no worse in both means and better in one. †: better in both beyond doubt; all † hold together with"
+    " {level:g} % (Student's t on one difference a run, the larger p-value of both measures, Holm's procedure over "
+    "all pairs and natures) if differences are normal"
+)
+PAIRED = (
+    "mean ± half-width of its interval over runs, by Student's t on one difference a run, in which both forecasters "
+    "had the same questions and outcomes; all intervals of the table ({many}) hold together with {level:g} % if "
+    "differences are normal, given the times of questions, outcomes and streams, which all runs of a schedule share. "
+    '<, >: the first has the lower, the higher total. "in all runs": the same difference in each of them, which tells'
+    " no interval; < and > then where chance would give all runs one sign less often than that, 2^(1−runs)"
+)
+PEOPLE = (
+    "Means over the runs, of the questions that were asked during a tenure and whose outcome is known. No best "
+    "response has more swap regret than its CDL; *: another response, which may"
+)
 
 
 class Answer(NamedTuple):
@@ -126,35 +153,16 @@ def of_ranking(found: Sequence[Contest]) -> Answer:
     means, each = mean_ranks(found), ranks_table(found)
     each["text"] = [_rank(row.rank, row.best, row.worst, "g") for row in each.itertuples()]
     frame = crossed(each, "forecaster", "nature", means.index, [s.nature for s in found], "text")
-    title, headings = f"{found[0].measures[0]}: ranks", [f"{s.nature}{'*' * s.own}" for s in found]
-    ends = {f"T = {s.horizon:,}, {number_of(s.runs, 'run')}" for s in found}
-    if len(ends) == 1:
-        title += f"; {ends.pop()}"
-    else:
-        headings = [f"{head}\nT = {s.horizon:,}" for head, s in zip(headings, found, strict=True)]
-    frame.columns = pd.Index(headings)
+    frame.columns = pd.Index([
+        f"{s.nature}{'*' * s.own}\nT = {s.horizon:,}, {number_of(s.runs, 'run')}" for s in found
+    ])  # fmt: skip
     mean = [_rank(row.mean_rank, row.best, row.worst, ".3g") for row in means.itertuples()]
     frame.insert(0, "mean rank", mean, True)
-    notes = [
-        f"Rank 1 has the {'lowest' if found[0].signs[0] > 0 else 'highest'} mean total T·μ at the largest T; the same "
-        "totals share the mean of their ranks. In brackets, where there are several, the ranks that are not ruled out: "
-        "two forecasters are in order where Student's t on one difference a run says so, by Holm's procedure over all "
-        f"pairs and natures of the table; all that is said holds together with {100 * found[0].level:g} % if "
-        "differences are normal"
-    ]
-    if any(s.own for s in found):
-        notes.append("*: nature may look at forecasts, so that each forecaster has outcomes of its own")
-    notes += remarks(found)
-    missing = [s.nature for s in found if len(s.forecasters) < len(means)]
-    if missing:
-        notes.append(
-            f"Not all were played against {', '.join(missing)}: mean ranks are over the natures that a forecaster met"
-        )
+    notes = [RANKS.format(level=100 * found[0].level), *remarks(found)]
     for standing in (s for s in found if s.apart):
         pairs = [f"{first} – {second}" for first, second in standing.apart]
-        against = standing.nature + " (a single run)" * (standing.runs == 1)
-        notes.append(f"Not told apart against {against}: {listed(pairs, NAMED, '; ')}")
-    return Answer([Table(title, frame)], notes, lambda: ranking_json(found))
+        notes.append(f"Not told apart against {standing.nature}: {listed(pairs, NAMED, '; ')}")
+    return Answer([Table(f"{found[0].measures[0]}: ranks", frame)], notes, lambda: ranking_json(found))
 
 
 def _rank(rank: Any, best: Any, worst: Any, form: str) -> str:
@@ -186,15 +194,7 @@ def of_fronts(found: Sequence[Contest]) -> Answer:
         )
         for f in found
     ]
-    ways = "lower" if 1.0 in found[0].signs else "higher"
-    if len(set(found[0].signs)) == 2:
-        ways = f"lower ({found[0].measures[found[0].signs.index(-1.0)]}: higher)"
-    said = (
-        f"Mean totals T·μ at the largest T, of which the {ways} is the better. Dominated: another forecaster is no "
-        "worse in both means and better in one. †: better in both beyond doubt; all † hold together with "
-        f"{100 * found[0].level:g} % (Student's t on one difference a run, the larger p-value of both measures, Holm's "
-        "procedure over all pairs and natures) if differences are normal"
-    )
+    said = FRONTS.format(level=100 * found[0].level)
     return Answer(tables, [". ".join([said, *remarks(found)])], lambda: [*map(front_json, found)])
 
 
@@ -217,36 +217,20 @@ def paired_json(found: pd.DataFrame) -> list[dict[str, Any]]:
 def of_paired(found: pd.DataFrame, refused: Sequence[str], level: float = 0.95) -> Answer:
     """Pairs of forecasters down, natures across."""
     shown = found.assign(text=[_difference(row) for row in found.itertuples()])
-    firsts = found.drop_duplicates("nature")
-    ends = {
-        row.nature: f"T = {row.horizon:,}, {number_of(row.runs, 'run')}"
-        + (f", {row.open:,} open at the end" if row.open else "")
-        for row in firsts.itertuples()
-    }
-    frame = crossed(shown, "pair", "nature", dict.fromkeys(found["pair"]), [*ends], "text")
-    frame.index.name = "first − second"
-    title, headings = f"{found['measure'].iloc[0]}: differences of totals, run by run", [*ends]
-    if len(ends) == 1:
-        title, headings = f"{title}; {headings[0]}, {ends[headings[0]]}", ["difference"]
-    elif len(set(ends.values())) == 1:
-        title += f"; {ends[headings[0]]}"
-    else:
-        headings = [f"{nature}\n{end}" for nature, end in ends.items()]
-    frame.columns = pd.Index(headings)
-    together = f"the {len(found)} intervals hold all together" if len(found) > 1 else "the interval holds"
-    text = (
-        "mean ± half-width of its interval over runs, by Student's t on one difference a run, in which both "
-        f"forecasters had the same questions and outcomes; {together} with {100 * level:g} % if differences are "
-        "normal, given the times of questions, outcomes and streams, which all runs of a schedule share. <, >: the "
-        "first has the lower, the higher total"
+    firsts = [*found.drop_duplicates("nature").itertuples()]
+    frame = crossed(
+        shown, "pair", "nature", dict.fromkeys(found["pair"]), [row.nature for row in firsts], "text"
     )
-    if found["same_in_all_runs"].any():
-        text += (
-            '. "in all runs": the same difference in each of them, which tells no interval; < and > '
-            "then where chance would give all runs one sign less often than that, 2^(1−runs)"
-        )
+    frame.index.name = "first − second"
+    frame.columns = pd.Index([
+        f"{row.nature}\nT = {row.horizon:,}, {number_of(row.runs, 'run')}"
+        + f", {row.open:,} open at the end" * bool(row.open)
+        for row in firsts
+    ])  # fmt: skip
+    said = PAIRED.format(many=len(found), level=100 * level)
     return Answer(
-        [Table(title, frame)], [". ".join([text, *remarks([*firsts.itertuples()])])], lambda: paired_json(found),
+        [Table(f"{found['measure'].iloc[0]}: differences of totals, run by run", frame)],
+        [". ".join([said, *remarks(firsts)])], lambda: paired_json(found),
         [f"not compared: {line}" for line in refused],
     )  # fmt: skip
 
@@ -269,39 +253,26 @@ def of_people(drawn: Sequence[PeopleRow]) -> Answer:
     groups: dict[tuple[str, int], list[PeopleRow]] = {}
     for row in drawn:
         groups.setdefault((row.nature, row.horizon), []).append(row)
-    tables = [
-        Table(
-            f"{nature}, T = {horizon:,}: swap regret of {_many(rows)}",
-            of_rows(headings, map(_people_row, rows)),
+    tables = []
+    for (nature, horizon), rows in groups.items():
+        title = (
+            f"{nature}, T = {horizon:,}: swap regret of {number_of(len(rows[0].makers), 'decision maker')}"
         )
-        for (nature, horizon), rows in groups.items()
-    ]
-    note = (
-        f"mean over {counted({row.runs for row in drawn})}, of the questions that were asked during a tenure and whose "
-        "outcome is known; those that are open at the end are not in it. No best response has more swap regret than "
-        "its CDL; *: another response, which may"
-    )
-    return Answer(tables, [note], lambda: [row.as_json() for row in drawn])
-
-
-def _many(rows: Sequence[PeopleRow]) -> str:
-    """How many decision makers and open questions there are; forecasters of a world may have other numbers of them."""
-    said = number_of(len(rows[0].makers), "decision maker")
-    unseen, open = {len(row.makers) - len(row.seen) for row in rows}, {row.open for row in rows}
-    said += f", {ends(unseen)} without a question whose outcome is known" if any(unseen) else ""
-    return said + (f"; {ends(open)} question{'s' * (open != {1})} open at the end" if any(open) else "")
+        if open := max(row.open for row in rows):
+            title += f"; up to {number_of(open, 'question')} open at the end"
+        tables.append(Table(title, of_rows(headings, map(_people_row, rows))))
+    return Answer(tables, [PEOPLE], lambda: [row.as_json() for row in drawn])
 
 
 def _people_row(row: PeopleRow) -> list[str]:
-    """The median and the worst, in total and for each question; of several that are worst the first is named."""
+    """The median and the first of the worst, in total and for each question."""
     cells = [row.forecaster]
     for swap, cdl in (("swap", "cdl"), ("swap_each", "cdl_each")):
         at, values = row.worst(swap), row.seen[swap]
         if at is None:
             return [row.forecaster, *["–"] * 8]
-        one, others = row.makers.loc[at], int((values == values[at]).sum()) - 1
-        more = f" and {number_of(others, 'other')}" if others else ""
-        name = one["label"] + ("" if one["best"] else " *") + more
+        one = row.makers.loc[at]
+        name = one["label"] + " *" * (not one["best"])
         cells += [number(float(values.median())), number(float(one[swap])), name, number(float(one[cdl]))]
     return cells
 

@@ -13,7 +13,6 @@ import pandas as pd
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
 from onlinecal.core.words import number_of
-from onlinecal.report.answer import CERTAIN, answer
 from onlinecal.report.document import Document, Part, Section
 from onlinecal.report.page_pictures import MOST, Gallery, gallery
 from onlinecal.report.tables import Table, of_rows
@@ -28,6 +27,16 @@ QUESTION = (
     "Each forecaster predicts the probability of a yes/no event, round by round, against natures, which decide the "
     "outcomes. A measure μ says how good the forecasts of a game of T rounds are, most measures how far they are from "
     "calibrated; the tables and pictures have the total T·μ. Where it grows more slowly than T itself, μ goes to 0."
+)
+
+
+#: after a name that is certain
+CERTAIN = "†"
+LOWEST = (
+    "†: the expected total is lower than that of every other forecaster beyond doubt, by Student's t on one difference "
+    "a run, Holm's procedure over pairs and natures, and Bonferroni's over measures. All † of the table hold together "
+    "with 95 % if differences are normal. Without † the order may be chance; the largest over natures is not tested. "
+    "`onlinecal compare RESULTS --ranking` says which forecasters are told apart."
 )
 
 
@@ -54,10 +63,9 @@ def page_of(
         drawn = gallery(study, whole_ones, [m for m in shown if m in fitted][:4], progress)
     done, scenario, best = len(study.cells), meta.get("scenario", ""), lowest(study)
     cells = f"{done:,} of {planned:,}" if done < planned else f"All {done:,}"
-    said = answer(study, shown[0]) if shown else []
     remarked = set(rows["against_rates"])
     notes = [f"{part[0].upper()}{part[1:]}." for part in legend_of(rows)] + [
-        f"{remark}: {meaning.format(rate='the best known rate of its measure')}."
+        f"{remark}: {meaning}."
         for remark, meaning in AGAINST_RATES.items() if remark in remarked
     ]  # fmt: skip
     missing = not_played(failed, json.loads(meta.get("incompatible", "[]")))
@@ -67,12 +75,12 @@ def page_of(
         ("results file", source),
     ]
     sections = [
+        Section("Summary", [Part("table", best), Part("list", bounds(study))], "summary"),
         Section("What was asked", [
             Part("p", QUESTION), Part("terms", _asked(study)), Part("h3", "The measures"),
             Part("terms", _measures(study, shown)),
         ], "asked"),
         Section("Not played", [Part("table", missing)], "missing"),
-        Section("Summary", [Part("table", best), Part("list", [*bounds(study), *beyond(rows)])], "summary"),
         Section("Tables", [
             Part("notes", notes),
             *(Part("table", table) for table in by_nature(study, rows, all_columns(study), remark=True)),
@@ -87,8 +95,9 @@ def page_of(
             Part("terms", versions), Part("h3", scenario and "Scenario"), Part("pre", scenario),
         ], "repeat"),
     ]  # fmt: skip
-    first = [Part("p", " ".join(said)), Part("state", f"{cells} cells are finished.")]
-    return StudyPage(study.title or study.name, first, sections, drawn)
+    return StudyPage(
+        study.title or study.name, [Part("state", f"{cells} cells are finished.")], sections, drawn
+    )
 
 
 def shown_columns(study: Study) -> list[str]:
@@ -174,7 +183,7 @@ def lowest(study: Study) -> Table | None:
         means = pd.DataFrame(mine).reindex(study.forecasters)
         marked = {contest.nature: _below_all(contest) for contest in order}
         cells = [_least(means[n].dropna(), marked[n]) if n in marked else ("", np.nan) for n in study.natures]
-        if several := len(study.natures) > 1:
+        if len(study.natures) > 1:
             largest = means.dropna().max(axis=1)
             text, least = _least(largest)
             if np.isfinite(least):
@@ -185,18 +194,7 @@ def lowest(study: Study) -> Table | None:
         return None
     frame = pd.DataFrame.from_dict(texts, orient="index", columns=columns).rename_axis("measure")
     values = pd.DataFrame.from_dict(numbers, orient="index", columns=columns)
-    sure = any(CERTAIN in text for row in texts.values() for text in row)
-    meaning = (
-        f"{CERTAIN}: the expected total is lower than that of every other forecaster beyond doubt, by Student's t on "
-        "one difference a run, Holm's procedure over all pairs and natures, and Bonferroni's over measures. All "
-        f"{CERTAIN} of the table hold together with 95 % if differences are normal. Without {CERTAIN} the lowest mean "
-        "may be chance" + "; the last column is not tested" * several
-        if sure
-        else "No mean is the lowest beyond doubt (Student's t on one difference a run, for the whole table together "
-        "with 95 %): the order may be chance"
-    )
-    more = f"{meaning}. `onlinecal compare RESULTS --ranking` says which forecasters are told apart."
-    notes = [more, *(f"{said}." for said in remarks(contests))]
+    notes = [LOWEST, *(f"{said}." for said in remarks(contests))]
     return Table("Lowest mean total at the largest T", frame, notes, values)
 
 
@@ -259,24 +257,6 @@ def bounds(study: Study) -> list[str]:
         )
     said, every = [], held + len(broken) + len(chance)
     if held:
-        some = f"{held:,} of {every:,} proven bounds" if held < every else f"All {every:,} proven bounds"
-        rest = "sure ones in every run, those in expectation for the mean"
-        said.append(f"{some} held: {rest}." if every > 1 else "The one proven bound held.")
+        of = "sure ones in every run, those in expectation for the mean"
+        said.append(f"{held:,} of {number_of(every, 'proven bound')} held, {of}.")
     return said + [f"{words}: {listed(names)}." for words, names in beyond.items() if names]
-
-
-#: the remarks of `Curve.against_rates` that are worth a sentence
-_BEYOND = {
-    "above proven": "faster over these T than the bound proved for their forecaster, below which they may still lie",
-    "above O": "faster over these T than the best known rate, which some forecaster provably keeps",
-}
-
-
-def beyond(rows: pd.DataFrame) -> list[str]:
-    """Sentences on totals that grow out of what is proved or known."""
-    said = []
-    for remark, words in _BEYOND.items():
-        mine = rows[rows["against_rates"] == remark].groupby(["forecaster", "nature"], sort=False)
-        pairs = [f"{who} against {nature} ({listed([*some['measure']])})" for (who, nature), some in mine]
-        said += [f"Totals that grow {words}: {listed(pairs, between='; ')}."] * bool(pairs)
-    return said

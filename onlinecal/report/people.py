@@ -31,8 +31,6 @@ class PeopleRow:
 
     forecaster: str
     nature: str
-    #: nature's label without the schedule, and that of the schedule
-    schedule: tuple[str, str]
     horizon: int
     #: questions without a known outcome at the end
     open: int
@@ -98,7 +96,7 @@ def _people_row(cells: list[Played]) -> PeopleRow:
     counts = seen.mean(axis=2)
     best = [not response for response in people.responses]
     return PeopleRow(
-        last.forecaster, last.nature, last.schedule, last.horizon, open_at_the_end(last), people.cdl.shape[1],
+        last.forecaster, last.nature, last.horizon, open_at_the_end(last), people.cdl.shape[1],
         np.array([c.horizon for c in cells]) if fresh else last.rounds, np.where(counts > 0, swap.mean(axis=2), np.nan),
         makers_of(people.labels, best, counts[-1], swap[-1].mean(axis=1), people.cdl.mean(axis=1)),
     )  # fmt: skip
@@ -130,7 +128,13 @@ def panels_of(drawn: Sequence[PeopleRow]) -> pd.DataFrame:
     across, up = _spans(drawn)
     most, parts = _most(drawn), list[dict[str, Any]]()
     for i, row in enumerate(drawn):
-        growth, bound, shares = ({"row": i, "panel": panel} for panel in ("growth", "bound", "shares"))
+        growth, bound, shares = (
+            {"row": i, "panel": panel, "heading": heading}
+            for panel, heading in (
+                ("growth", f"{row.forecaster} against {row.nature}"), ("bound", f"at T = {row.horizon:,}"),
+                ("shares", number_of(len(row.seen), "decision maker")),
+            )
+        )  # fmt: skip
         for k, best in enumerate(row.makers["best"]):
             one = {"mark": "best" if best else "other", "part": k, "x": row.rounds, "y": row.regret[:, k]}
             parts.append(growth | one)
@@ -177,22 +181,8 @@ def plot_people(study: Study, **look: Unpack[Look]) -> Figure:
         See `Look`.
     """
     drawn = people_rows(need_study("people", study))
-    table = panels_of(drawn)
-    across, up = _spans(drawn)
-    most, schedules = _most(drawn), {row.schedule[1] for row in drawn}
-    # The schedule of all stands in the title line, others in the headings.
-    schedule = schedules.pop() if len(schedules) == 1 else ""
-    unseen = max(len(row.makers) - len(row.seen) for row in drawn)
-
-    heads = {
-        (i, panel): heading
-        for i, row in enumerate(drawn)
-        for panel, heading in (
-            ("growth", f"{row.forecaster} against {row.schedule[0] if schedule else row.nature}"),
-            ("bound", f"at T = {row.horizon:,}"), ("shares", number_of(len(row.seen), "decision maker")),
-        )
-    }  # fmt: skip
-    table["heading"] = [*map(heads.get, zip(table["row"], table["panel"], strict=True))]
+    (across, up), most = _spans(drawn), _most(drawn)
+    unseen, open = max(len(row.makers) - len(row.seen) for row in drawn), max(row.open for row in drawn)
 
     def draw(axis: Any, part: pd.DataFrame) -> None:
         panel, row = part["panel"].iloc[0], drawn[int(part["row"].iloc[0])]
@@ -205,13 +195,12 @@ def plot_people(study: Study, **look: Unpack[Look]) -> Figure:
             _shares(axis, marks, row, most)
 
     facts = [
-        counted({row.runs for row in drawn}), schedule,
-        *[f"up to {max(row.open for row in drawn):,} questions open at the end"] * any(row.open for row in drawn),
+        counted({row.runs for row in drawn}), *[f"up to {open:,} questions open at the end"] * bool(open),
         *[f"up to {unseen} without a known outcome are not drawn"] * bool(unseen),
     ]  # fmt: skip
     return facets(
-        table, draw, PEOPLE, row="row", column="panel", share=False, panel=(3.3, 2.9),
-        facts=" · ".join(filter(None, facts)), **look,
+        panels_of(drawn), draw, PEOPLE, row="row", column="panel", share=False, panel=(3.3, 2.9),
+        facts=" · ".join(facts), **look,
     )  # fmt: skip
 
 

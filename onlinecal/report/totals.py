@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from onlinecal.core.columns import ROUNDS, Column
 from onlinecal.core.progress import Progress
 from onlinecal.core.words import counted, number_of
 from onlinecal.growth import Growth
-from onlinecal.growth.rates import best_known, known_rates
+from onlinecal.growth.rates import known_rates
 from onlinecal.growth.words import legend, line, lines
 from onlinecal.report.tables import Table, crossed, of_rows, template
 from onlinecal.report.terminal import listed, new_console, number
@@ -26,13 +27,17 @@ from onlinecal.study.curves import Curve, Study, runs_of, summary
 ROWS, MEASURES = 40, 6
 #: the meanings of the remarks of `Curve.against_rates`
 AGAINST_RATES = {
-    "above proven": "grows faster over these T, and still at the largest, than the bound proved for this forecaster, "
-    "below which its total may still lie",
-    "above O": "grows faster over these T, and still at the largest, than {rate}, a rate that some forecaster provably "
-    "keeps",
-    "below Ω": "grows slower over these T, and still at the largest, than {rate}; no contradiction: this nature is "
-    "easier than the worst one",
+    "above proven": "grows faster over these T, and still at the largest, than the bound proved for this forecaster",
+    "above O": "grows faster over these T, and still at the largest, than the best known rate, which some forecaster "
+    "provably keeps",
+    "below Ω": "grows slower over these T, and still at the largest, than the best known rate: this nature is easier "
+    "than the worst one",
 }
+REMARKS = "a remark marks growth outside this range, of games tuned to their T with outcomes drawn and known at once"
+#: of a total, and of what stands behind it
+TOTAL = "mean total T·μ over the runs, of questions with a known outcome"
+EMPTY = "empty groups, without a round: {}"
+SPREAD = " ± half-width of its 95 % interval by Student's t, each by itself"
 #: the columns of `totals`
 TOTALS = [
     "nature",
@@ -117,25 +122,9 @@ def with_spread(total: float, half: float) -> str:
     return f"{number(total)} ± {number(half if half > 1e-12 * abs(total) else 0.0)}"
 
 
-def of_totals(rows: pd.DataFrame, *, spread: bool = True) -> str:
-    """The part of a legend on totals and their spread."""
-    halves = rows["half_width"].dropna() if spread else pd.Series()
-    said = "mean total T·μ over the runs" if (rows["runs"] > 1).any() else "total T·μ of a single run"
-    if len(halves):
-        said += " ± half-width of its 95 % interval by Student's t, each by itself"
-    if (halves == 0.0).any():
-        said += ", 0 where all runs have the same total"
-    if rows["open"].any():
-        said += (
-            ", of questions with a known outcome: those that are open at the end are not in it; runs of a schedule "
-            "share its times"
-        )
-    return said
-
-
 def legend_of(rows: pd.DataFrame, *, spread: bool = True) -> list[str]:
     """The parts of a legend on totals and on exponents."""
-    return [of_totals(rows, spread=spread), *legend(rows["exponent"])]
+    return [TOTAL + SPREAD * spread, *legend(rows["exponent"])]
 
 
 def longest(rows: pd.DataFrame) -> tuple[int, str]:
@@ -161,7 +150,7 @@ def by_nature(study: Study, rows: pd.DataFrame, measures: Sequence[str], **shown
         mine = mine.assign(text=cells(mine, horizon, **shown))
         sizes = group_sizes(study, str(nature))
         empty = [name for name, size in sizes.items() if size == 0.0]
-        notes = _of_empty(empty)
+        notes = [EMPTY.format(", ".join(empty))] * bool(empty)
         for stream in (stream for stream in streams if stream not in empty):
             own = [m for m in measures if study.columns[m].stream == stream and m in set(mine["measure"])]
             if not own:
@@ -175,10 +164,6 @@ def by_nature(study: Study, rows: pd.DataFrame, measures: Sequence[str], **shown
             found.append(Table(f"{nature}{of}", cross("text"), notes, values=cross("total")))
             notes = []
     return found
-
-
-def _of_empty(groups: Sequence[str]) -> list[str]:
-    return [f"empty groups, without a round: {', '.join(groups)}"] * bool(groups)
 
 
 def group_sizes(study: Study, nature: str) -> dict[str, float]:
@@ -210,44 +195,22 @@ def print_totals(study: Study, title: str, measures: Sequence[str] | None = None
 def compared(study: Study, measure: str) -> tuple[Table, list[str]]:
     """Forecasters down, natures across; and notes."""
     every, column = totals(study, [measure]), study.columns[measure]
-    title, headings, texts = f"{measure}: total T·μ and exponent", [], []
-    same = every.groupby("nature")["horizon"].max().nunique() == 1
+    headings, texts = list[str](), list[str]()
     for nature, mine in every.groupby("nature", sort=False):
         horizon, open = longest(mine)
-        at = open.removeprefix(", ") if same else f"T = {horizon:,}{open}"
-        headings.append("\n".join(filter(None, (str(nature), at))))
+        headings.append(f"{nature}\nT = {horizon:,}{open}")
         texts += cells(mine, horizon, remark=True)
-    if same:
-        title += f", T = {horizon:,}"
     every["text"] = texts
     frame = crossed(
         every, "forecaster", "nature", study.forecasters, [*dict.fromkeys(every["nature"])], "text"
     )
     frame.columns = pd.Index(headings)
     notes = ["; ".join(legend_of(every))]
-    rates = {"above O" if rate.upper else "below Ω": rate for rate in best_known(column)}
-    if rates:
-        where = _remarks(study.curves([measure]))
-        notes.append(f"best known against the worst nature: {known_rates(column)}; {where}")
+    if rates := known_rates(column):
+        notes.append(f"best known against the worst nature: {rates}; {REMARKS}")
     said = set(every["against_rates"])
-    notes += [
-        f"{it}: {words.format(rate=rates.get(it))}" for it, words in AGAINST_RATES.items() if it in said
-    ]
-    return Table(title, frame), notes
-
-
-def _remarks(curves: Sequence[Curve]) -> str:
-    """Where remarks are made: rates in T are about games tuned to T, with outcomes that are known at once."""
-    if all(curve.open is not None for curve in curves):
-        return "no remarks, for outcomes may come late here, and these rates are about outcomes that are known at once"
-    if all(curve.recorded for curve in curves):
-        return (
-            "no remarks, for these games are on one recorded stream, and rates are about the worst nature's"
-        )
-    if not any(curve.fresh for curve in curves):
-        return "no remarks, for these are the rounds of one game, which is tuned to its end"
-    late = ", and every outcome is known at once" * any(curve.open is not None for curve in curves)
-    return f"a remark marks growth of games tuned to their T outside this range{late}"
+    notes += [f"{it}: {words}" for it, words in AGAINST_RATES.items() if it in said]
+    return Table(f"{measure}: total T·μ and exponent", frame), notes
 
 
 def exponents_markdown(study: Study) -> str:
@@ -267,10 +230,10 @@ def exponents_markdown(study: Study) -> str:
         frame.insert(frame.shape[1], "proven", [_proofs(study, measure, who) for who in frame.index], True)
         title, _, table = Table(measure, frame).markdown().partition("\n\n")
         parts.append(title + (f" (best known: {rates})" if rates else "") + "\n\n" + table)
-    notes = legend(every["exponent"]) + _of_empty(empty)
+    notes = legend(every["exponent"]) + [EMPTY.format(", ".join(empty))] * bool(empty)
     parts.append("\n".join(f"- {part}." for part in notes))
     if beyond.any():
-        parts.append("† G" + AGAINST_RATES["above proven"].removeprefix("g") + ".")
+        parts.append(f"†: {AGAINST_RATES['above proven']}.")
     return "\n\n".join(parts)
 
 
@@ -289,8 +252,7 @@ def totals_markdown(study: Study) -> str:
     rows = totals(study)
     parts = ["\n\n".join([table.markdown(), *(f"{note}." for note in table.notes)])
              for table in by_nature(study, rows, study.measures, growth=False)]  # fmt: skip
-    said = of_totals(rows)
-    return "\n\n".join([*parts, f"{said[0].upper()}{said[1:]}."])
+    return "\n\n".join([*parts, f"- {TOTAL}{SPREAD}."])
 
 
 # ---------------------------------------------------------------- notebooks
@@ -346,17 +308,13 @@ FIRST_MEASURES = 3
 class Overview(NamedTuple):
     """Mean totals of a measure at the largest T over the opponents: least, median, largest, easiest and hardest.
 
-    Forecasters are in the order of their largest total, natures of their least one, descending.
+    Forecasters are in the order of their largest total, natures of their least one, descending. Pairs that end earlier
+    are left out, and those with infinite totals of both signs.
     """
 
-    measure: str
     horizon: int
-    forecasters: pd.DataFrame
-    natures: pd.DataFrame
-    #: pairs that are in it; that end at a shorter T; with infinite totals of both signs
-    pairs: int
-    shorter: int
-    unknown: int
+    forecaster: pd.DataFrame
+    nature: pd.DataFrame
 
 
 def long(study: Study, measures: Sequence[str]) -> bool:
@@ -370,31 +328,26 @@ def overview(study: Study, measure: str) -> Overview:
     last = max(cell.horizon for cell in cells)
     with np.errstate(invalid="ignore"):  # of what is infinite both ways
         there = [(c.forecaster, c.nature, c.totals[measure][-1].mean()) for c in cells if c.horizon == last]
-    means = pd.DataFrame(there, columns=["who", "whom", "mean"]).pivot(
-        index="who", columns="whom", values="mean"
+    rows = pd.DataFrame(there, columns=["forecaster", "nature", "mean"]).dropna()
+    means = crossed(rows, "forecaster", "nature", study.forecasters, study.natures, "mean")
+    frames = [
+        pd.DataFrame({
+            "least": table.min(axis=1), "median": table.median(axis=1), "largest": table.max(axis=1),
+            "easiest": table.idxmin(axis=1), "hardest": table.idxmax(axis=1),
+        })
+        for table in (means, means.T.dropna(how="all"))
+    ]  # fmt: skip
+    return Overview(
+        last,
+        frames[0].sort_values(["largest", "median"], kind="stable"),
+        frames[1].sort_values(["least", "median"], kind="stable", ascending=False),
     )
-    who, whom = (list(dict.fromkeys(getattr(c, role) for c in cells)) for role in ("forecaster", "nature"))
-    means = means.reindex(who, columns=whom)
-    frames = []
-    for table in (means, means.T):
-        table = table.dropna(how="all")
-        frames.append(
-            pd.DataFrame({
-                "least": table.min(axis=1), "median": table.median(axis=1), "largest": table.max(axis=1),
-                "easiest": table.idxmin(axis=1), "hardest": table.idxmax(axis=1),
-            })
-        )  # fmt: skip
-    forecasters = frames[0].sort_values(["largest", "median"], kind="stable")
-    natures = frames[1].sort_values(["least", "median"], kind="stable", ascending=False)
-    known = int(means.notna().to_numpy().sum())
-    shorter = len({(c.forecaster, c.nature) for c in cells}) - len(there)
-    return Overview(measure, last, forecasters, natures, known, shorter, len(there) - known)
 
 
-#: of a row: the extreme by which it is placed, the other one, the opponent of the first, and words
+#: of a row: the extreme by which it is placed, the opponent there, and words
 ENDS = {
-    "forecaster": ("largest", "least", "hardest", "against", "their largest total over the natures"),
-    "nature": ("least", "largest", "easiest", "of", "the least total of any forecaster"),
+    "forecaster": ("largest", "hardest", "against", "their largest total over the natures"),
+    "nature": ("least", "easiest", "of", "the least total of any forecaster"),
 }
 
 
@@ -403,34 +356,23 @@ def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
     console = new_console()
     console.print(title, style="bold", markup=False)
     who, whom = number_of(len(study.forecasters), "forecaster"), number_of(len(study.natures), "nature")
-    runs, cells = counted(runs_of(study.cells)), number_of(len(study.cells), "cell")
-    console.print(f"{who} against {whom}, {runs}: {cells}", markup=False)
+    console.print(f"{who} against {whom}, {counted(runs_of(study.cells))}", markup=False)
     growths: list[Growth] = []
-    for found in (overview(study, measure) for measure in measures[:FIRST_MEASURES]):
-        for kind, frame in (("forecaster", found.forecasters), ("nature", found.natures)):
-            first, last, opponent, between, by = ENDS[kind]
-            rows: list[list[Any]] = []
-            if frame.empty:  # no mean is known
-                continue
-            more = len(frame) - 2 * SHOWN
-            middle = slice(SHOWN, SHOWN + more) if more > 1 else slice(0)
-            for name, row in frame.drop(frame.index[middle]).iterrows():
-                pair = (str(name), row[opponent]) if kind == "forecaster" else (row[opponent], str(name))
-                growth = study.curve(found.measure, *pair).exponent()
-                growths += [growth] if growth else []
-                total = "\n".join([number(row[first]), *(lines(growth) if growth else ())])
-                rows.append([str(name), total, row[opponent], number(row["median"]), number(row[last])])
-            if more > 1:
-                rows.insert(SHOWN, [f"… {more:,} more", "", "", "", ""])
-            heading = f"{found.measure}: {kind}s by {by}, T = {found.horizon:,}"
-            Table(heading, of_rows([kind, first, between, "median", last], rows)).print(console)
-        for count, why in (
-            (found.shorter, "played to a shorter T only"),
-            (found.unknown, "with infinite totals of both signs"),
-        ):
-            if count:
-                console.print(f"{found.measure}: without {number_of(count, 'pair')} {why}", markup=False)
-    said = "mean total T·μ over the runs; of very many the largest and the least are so by chance, too"
+    for measure, (kind, (first, opponent, between, by)) in product(measures[:FIRST_MEASURES], ENDS.items()):
+        found = overview(study, measure)
+        frame, rows = getattr(found, kind), []
+        middle = frame.index[SHOWN:-SHOWN]
+        for name, row in frame.drop(middle).iterrows():
+            pair = {kind: str(name), "nature" if kind == "forecaster" else "forecaster": row[opponent]}
+            growth = study.curve(measure, **pair).exponent()
+            growths += [growth] if growth else []
+            total = "\n".join([number(row[first]), *(lines(growth) if growth else ())])
+            rows.append([str(name), total, row[opponent], *map(number, row[["least", "median", "largest"]])])
+        heading = f"{measure}: {kind}s by {by}, T = {found.horizon:,}"
+        more = [f"and {len(middle):,} more {kind}s between them"] * bool(len(middle))
+        headings = [kind, "total", between, "least", "median", "largest"]
+        Table(heading, of_rows(headings, rows), more).print(console)
+    said = f"{TOTAL}; of very many the largest and the least are so by chance, too"
     console.print("; ".join([said, *legend(growths)]), markup=False)
     if rest := measures[FIRST_MEASURES:]:
         console.print(f"measured, too: {listed(rest, SHOWN)}", markup=False)

@@ -1,4 +1,4 @@
-"""Rankings, Pareto fronts, differences run by run and the page's first sentences: by hand and by definition."""
+"""Rankings, Pareto fronts and differences run by run: by hand and by definition."""
 
 import json
 from itertools import combinations
@@ -15,7 +15,6 @@ import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Sight
 from onlinecal.report import page
-from onlinecal.report.answer import answer
 from onlinecal.report.comparing import front_json, of_fronts, of_paired, of_ranking, paired_json, ranking_json
 from onlinecal.report.study_plot import pareto_table, plot_pareto
 from onlinecal.report.style import COLOURS, MARKERS
@@ -58,9 +57,6 @@ def test_of_a_payoff_the_higher_is_the_better(seed):
     (pair,) = data["natures"][0]["pairs"]
     assert (data["better"], pair["first"], pair["better"]) == ("higher", "f1", "f1")
     assert 90 < pair["lower"] < pair["difference"] < pair["upper"] < 110
-    assert answer(paid, PAID.name)[0].startswith(
-        f"The highest mean total of {PAID.name} is that of f1 against drift †"
-    )
 
 
 def test_ties_and_doubts(seed):
@@ -297,40 +293,3 @@ def test_infinite_recorded_and_unequal_runs():
     assert COMMON_RUNS not in " ".join(of_ranking(equal).notes)
     for rows in (ranking_json([standing]), [front_json(front)]):
         assert json.loads(json.dumps(rows, allow_nan=False)) == rows
-
-
-# ---------------------------------------------------------------- the first sentences of a page
-
-APART, NEAR, OTHER = [1.0, 1.01, 0.99], [1.0, 2.0, 3.0], [2.0, 3.5, 1.5]
-#: totals, and the best of them
-SAID = [
-    ({("a", "n"): [1.0], ("b", "n"): [2.0], ("a", "n, delay 1"): [1.0], ("b", "n, delay 1"): [2.0],
-      ("a", "m"): [3.0], ("b", "m"): [2.0]}, 'a against n, "n, delay 1"; b against m.'),
-    ({("a", "n"): [1.0, 2.0]}, None), ({("a", "n"): [INF], ("b", "n"): [2.0]}, None),
-    ({("a", "n"): [1.0, 1.0], ("b", "n"): [1.0, 1.0]}, "a against n; b against n."),
-    # Against m the mean lead of a is as small as deviations.
-    ({("a", "n"): APART, ("c", "n"): [9.0, 9.01, 9.02], ("a", "m"): NEAR, ("c", "m"): OTHER}, "a against n †, m."),
-    ({(who, f"n{i}"): [1.0 + (who == "b")] for i in range(5) for who in "ab"}, "a against n0, n1, n2, n3, and 1 more."),
-    ({(f"f{i}", f"n{j}"): [float(i != j)] for i in range(6) for j in range(6)},
-     "f0 against n0; f1 against n1; f2 against n2; f3 against n3; and 2 more."),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("totals", "said"), SAID)
-def test_the_best_of_each_nature_is_named(totals, said):
-    found = answer(study(totals), "ece")
-    assert [each.startswith("†: ") for each in found] == ([] if said is None else [False, "†" in said])
-    assert said is None or found[0] == f"The lowest mean total of ece is that of {said}"
-
-
-def test_the_level_is_shared_by_all_pairs_of_forecasters():
-    """The control: a difference that one test alone would find is not enough among three forecasters."""
-    base, seen = np.array([0.0, 0.4, -0.4, 0.1, -0.1, 0.2]), set()
-    for shift in np.linspace(0.1, 1.5, 30):
-        totals = {"a": base, "b": base[::-1] + shift, "c": base[[2, 1, 0, 5, 4, 3]] + shift}
-        p = [ttest_1samp(totals[x] - totals[y], 0.0).pvalue for x, y in combinations("abc", 2)]
-        said = answer(study({(who, "n"): row for who, row in totals.items()}), "ece")[1]
-        if max(p[:2]) < 0.05 / 3 or min(p[:2]) > 0.05 / 3:
-            seen.add(sure := max(p[:2]) < 0.05 / 3)
-            assert said.startswith("†: beyond doubt") == sure
-    assert seen == {True, False}

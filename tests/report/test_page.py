@@ -160,16 +160,16 @@ def test_what_was_not_played_is_listed_with_its_reason(whole, undrawn):
 @pytest.mark.parametrize(
     ("totals", "promises", "said"),
     [
-        ([1.0, 1.0], [promise(1.0)], ["The one proven bound held."]),
+        ([1.0, 1.0], [promise(1.0)], ["1 of 1 proven bound held"]),
         ([1.0, 1.0], [promise(1.0 - 2e-9)], ["The mean of these runs is beyond"]),
-        ([1.0, 1.0], [promise(1.0)] * 2, ["All 2 proven bounds held: sure ones in every run"]),
+        ([1.0, 1.0], [promise(1.0)] * 2, ["2 of 2 proven bounds held, sure ones in every run"]),
         (
             [1.0, 3.0],
             [promise(1.5), promise(9.0)],
             ["1 of 2 proven bounds", "beyond a bound of the expectation"],
         ),
         ([1.0, 3.0], [promise(2.5, "deterministic")], ["Broken in some run"]),
-        ([1.0, 3.0], [promise(0.5, "deterministic", upper=False)], ["The one proven bound held"]),
+        ([1.0, 3.0], [promise(0.5, "deterministic", upper=False)], ["1 of 1 proven bound held"]),
         ([1.0, 3.0], [promise(1.5, "deterministic", upper=False)], ["Broken in some run"]),
         ([1.0, 3.0], [promise(0.1, "rate")], []),
     ],

@@ -111,9 +111,9 @@ SAID = [
     ("run small.toml --resume", 0, "A small study", "drift, T = 400|contrarian, T = 400|forecast hedging|T^1.00|"
      "swap_regret[umbrella]|[1.00, 1.00]|onlinecal plot results/small.db|T^α: mean growth exponent over these T"),
     ("compare results/small.db --measure ece", 0, "ece: total T", "contrarian|[1.00, 1.00]|above O: grows faster over "
-     "these T, and still at the largest, than O(T^(2/3)), a rate that some forecaster provably keeps"),
-    ("compare results/delays.db --paired --measure ece", 0, "", "the 100 intervals hold all together with 95 %"),
-    ("compare results/small.db --nature drift --ranking", 0, "ece: ranks; T = 400, 4 runs", ""),
+     "these T, and still at the largest, than the best known rate, which some forecaster provably keeps"),
+    ("compare results/delays.db --paired --measure ece", 0, "", "all intervals of the table (100) hold together"),
+    ("compare results/small.db --nature drift --ranking", 0, "ece: ranks", "T = 400, 4 runs"),
     ("compare results/small.db --pareto ece smooth_ce", 0, "", "of 2 on the front"),
     ("compare results/small.db --all --nature drift --markdown", 0, "", "action_swap_regret[umbrella]"),
     ("plot results/small.db", 0, "wrote results/small.png; not drawn, --measure adds them: payoff[umbrella]", ""),
