@@ -90,10 +90,6 @@ _TASK = "a Task (oc.tasks.DecisionTask, or anything with a name and account(gamm
 
 def _made_task(name: str, function: Any, options: dict[str, Any]) -> Any:
     try:
-        inspect.signature(function).bind(**options)
-    except TypeError as error:
-        raise ScenarioError(f"task {name!r}: {error}") from None
-    try:
         task = function(**options)
     except OnlinecalError as error:
         raise ScenarioError(f"task {name!r}: {error}") from error

@@ -159,19 +159,16 @@ def with_option(said: str, options: Mapping[str, str], given: Mapping[str, Any])
     "--measure: unknown measure 'x'"
     """
     values = {
-        name: [repr(each) for each in (value if isinstance(value, list | tuple) else [value])]
+        name: value if isinstance(value, list | tuple) else [value]
         for name, value in given.items()
         if name in options and value is not None and not isinstance(value, bool)
     }
-    if refused := re.match(r"(?:[\w .]+: )?(\w+)(?:\.\d+)? = (.*)", said):
-        name = ALIASES.get(refused[1], refused[1])
-        if name in values and any(re.match(rf"{re.escape(v)}(?=[;:,]|$)", refused[2]) for v in values[name]):
-            return f"{options[name]} = {refused[2]}"
-    if any(re.search(rf"(?<!\w){long}(?![\w-])", said) for long in options.values()):
-        return said
+    refused = re.match(r"(?:[\w .]+: )?(\w+)(?:\.\d+)? = ", said)
+    if refused and (name := ALIASES.get(refused[1], refused[1])) in values:
+        return f"{options[name]} = {said[refused.end() :]}"
     # A word in quotation marks that only one option has.
-    of = [name for name, each in values.items() if any(v[:1] in "'\"" and v in said for v in each)]
-    return f"{options[of[0]]}: {said}" if len(of) == 1 else said
+    of = [name for name, each in values.items() if any(isinstance(v, str) and repr(v) in said for v in each)]
+    return f"{options[of[0]]}: {said}" if len(of) == 1 and "--" not in said else said
 
 
 def _interrupt(error: BaseException | None) -> KeyboardInterrupt | None:
