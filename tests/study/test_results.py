@@ -11,7 +11,9 @@ from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import StoreError
 from onlinecal.core.guarantee import Guarantee, Sight
 from onlinecal.decisions import tasks as decisions
+from onlinecal.decisions.people import People
 from onlinecal.engine import game
+from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import play_batch
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
@@ -140,10 +142,12 @@ def test_keys_know_everything_that_changes_the_numbers(monkeypatch):
         only(natures=[N.Drift(0.1)]), only(panel=Panel.of(["ece"])),
         only(panel=Panel.of(["ece", {"name": "binned_ece", "bins": 5}], ["umbrella"])),
         *(only(panel=Panel.of(["ece", four], [task])) for task in tasks),
+        *(only(schedules=[late]) for late in (Schedule(delays=Constant(2)), Schedule(delays=Constant(3)))),
+        *(only(people=People.of([{"task": "umbrella", "join": join}], 1)) for join in (50, 51)),
     ]  # fmt: skip
     assert len({base, *others}) == 1 + len(others)
     # The key of the game does not hold what is measured.
-    assert [other[0] == base[0] for other in others] == [False] * 5 + [True] * 5
+    assert [other[0] == base[0] for other in others] == [False] * 5 + [True] * 5 + [False] * 4
     assert only(forecasters=[(F.Constant(), "mine")]) == base
     assert only(runs=4) == base
     ece = replace(oc.measures.MEASURES["ece"], version=2)
@@ -176,22 +180,6 @@ def test_only_what_changed_is_played_anew_and_comes_back_when_that_is_undone(res
     assert len(new) == 4
     with Store.open(results) as store:
         assert store.runs().keys() == {cell.key for cell in cells()}
-
-
-def test_more_forecasters_horizons_and_runs_are_played_and_nothing_else(results, monkeypatch):
-    who = [F.Constant(), F.ForecastHedging(), F.AlmostOneStepAhead()]
-    grown = cells(forecasters=who, horizons=[50, 75, 100], runs=5)
-    interrupted(results, grown, monkeypatch, 3, resume=True)
-    # Cells without all their runs are not finished.
-    assert [cell.totals["ece"].shape[1] for cell in read(results).cells] == [5, 5, 5]
-    with session(results, grown, resume=True) as opened:
-        before = opened.store.runs()
-        opened.play()
-        rounds = [runs - before.get(key, 0) for key, runs in opened.store.runs().items()]
-        assert sorted(runs for runs in rounds if runs) == [2] * 8 + [5] * 7
-        assert equal(oc.Study.of(opened.store), study(grown))
-    # Fewer are the first of them.
-    assert resumed(results, cells())[1] == set()
 
 
 # ---------------------------------------------------------------- what players say of themselves
