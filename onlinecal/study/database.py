@@ -4,22 +4,7 @@ A game is kept under all that its rounds depend on: players, horizon, checkpoint
 Below it each column of totals is kept under its measure or task. The plan lists the cells that are shown, under
 which labels and in which order.
 
-    meta(key, value)    name, title, scenario (the file's text), options (given in place of its keys), version. command:
-                        the words of `onlinecal run` that it was played with, but for --output and --resume. people:
-                        labels of decision makers. incompatible: pairs that cannot be played, and why.
-    cells(place, key, …)  the plan: the cells that are shown, in their order, each of the game of that key. columns: a
-                        JSON list of their keys. promises: of the fields of each `Promise`.
-    columns(key, name, column, content)   column: the parts of the name, as JSON. content: all that its numbers depend
-                        on beside the game, as JSON. key: the digest of both.
-    games(id, key, content, times, held, seconds, loop, open, accounts).
-                        content: all that the rounds depend on, as JSON, and key its digest. times: the checkpoints,
-                        a JSON list. held: a JSON list of [key of a column, runs]. open: questions without an outcome
-                        at each checkpoint. accounts: of decision makers that join and leave, as arrays of NumPy.
-    totals(game, "column", round, run, total)   T·μ; column is a place in the list `held` of the game, from 0.
-    gammas(game, place, part, first, whole, arrays)   the level sets of runs from `first` on, which were played
-                        together. Each part has some checkpoints, as arrays of NumPy (`study.gammas`).
-    failed(key, error, at)   games that could not be played, why, and when that was last tried.
-    results             a view: the totals of the cells of the plan, with their labels and the names of columns
+`SCHEMA` says what is in the tables, also to those who open a file in a browser of databases.
 """
 
 import os
@@ -39,22 +24,37 @@ APPLICATION = 0x6F63616C
 #: of the schema; a change of the tables raises it
 FORMAT = 11
 SCHEMA = """
+-- name, title, scenario (the file's text), options (in place of its keys), version, incompatible (pairs that cannot be
+-- played, and why), people (labels of decision makers), command (the words of `onlinecal run`, without its files)
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE cells (
+CREATE TABLE cells (  -- the plan: the cells that are shown, in their order
     place INTEGER PRIMARY KEY, key TEXT NOT NULL, forecaster TEXT NOT NULL, nature TEXT NOT NULL,
     schedule TEXT NOT NULL, horizon INTEGER NOT NULL, runs INTEGER NOT NULL, recorded INTEGER NOT NULL,
-    sight INTEGER NOT NULL, promises TEXT NOT NULL, columns TEXT NOT NULL, steps INTEGER);
-CREATE TABLE columns (key TEXT PRIMARY KEY, name TEXT NOT NULL, "column" TEXT NOT NULL, content TEXT NOT NULL);
+    sight INTEGER NOT NULL,
+    promises TEXT NOT NULL,  -- JSON: a list of the fields of each `Promise`
+    columns TEXT NOT NULL,   -- JSON: a list of their keys
+    steps INTEGER);
+CREATE TABLE columns (  -- of totals; the key is the digest of the rest
+    key TEXT PRIMARY KEY, name TEXT NOT NULL,
+    "column" TEXT NOT NULL,  -- JSON: the parts of the name
+    content TEXT NOT NULL);  -- JSON: all that its numbers depend on beside the game
 CREATE TABLE games (
-    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL, times TEXT NOT NULL, held TEXT NOT NULL,
-    seconds REAL NOT NULL, loop TEXT NOT NULL, open TEXT NOT NULL, accounts BLOB);
-CREATE TABLE totals (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,
+    content TEXT NOT NULL,  -- JSON: all that the rounds depend on; the key is its digest
+    times TEXT NOT NULL,    -- JSON: the checkpoints
+    held TEXT NOT NULL,     -- JSON: a list of [key of a column, runs]
+    seconds REAL NOT NULL, loop TEXT NOT NULL,
+    open TEXT NOT NULL,     -- JSON: questions without an outcome at each checkpoint
+    accounts BLOB);         -- of decision makers that join and leave, as arrays of NumPy
+CREATE TABLE totals (  -- T·μ; the column is a place in the list `held` of the game, from 0
     game INTEGER NOT NULL REFERENCES games, "column" INTEGER NOT NULL, round INTEGER NOT NULL, run INTEGER NOT NULL,
     total NOT NULL, PRIMARY KEY (game, "column", round, run)) WITHOUT ROWID;
-CREATE TABLE gammas (
+CREATE TABLE gammas (  -- the level sets of runs from `first` on; each part has some checkpoints, as arrays of NumPy
     game INTEGER NOT NULL REFERENCES games, place INTEGER NOT NULL, part INTEGER NOT NULL, first INTEGER NOT NULL,
     whole BLOB NOT NULL, arrays BLOB NOT NULL, PRIMARY KEY (game, place, part));
+-- games that could not be played, why, and when that was last tried
 CREATE TABLE failed (key TEXT PRIMARY KEY, error TEXT NOT NULL, at TEXT NOT NULL) WITHOUT ROWID;
+-- the totals of the cells of the plan, with their labels and the names of columns
 CREATE VIEW results AS
     SELECT cells.forecaster, cells.nature, cells.schedule, cells.horizon, columns.name AS "column", round, run, total
     FROM cells JOIN games ON games.key = cells.key

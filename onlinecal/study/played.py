@@ -14,7 +14,7 @@ from onlinecal.core.columns import ROUNDS, Column, Held, labels_of
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import Floats
-from onlinecal.core.validation import is_whole
+from onlinecal.core.validation import integer
 from onlinecal.core.words import number_of
 from onlinecal.study.gammas import Gammas, Group, joined
 
@@ -261,12 +261,9 @@ class Played(_ByNumber):
             levels.
         """
         n, streams = len(self.rounds), len(self.streams)
-        for name, value, least, most in (
-            ("checkpoint", checkpoint, -n, n),
-            ("run", run, 0, self.runs),
-            ("stream", 0 if stream is None else stream, 0, 1 if stream is None else streams),
-        ):
-            if not is_whole(value) or not least <= value < most:
-                which = f"an integer from {least} to {most - 1}" if most else "none, as nature has no streams"
-                raise InvalidParameter(f"{name} = {value!r}; expected {which}")
+        if stream is not None and not streams:
+            raise InvalidParameter(f"stream = {stream!r}; expected none, as nature has no streams")
+        integer("", "checkpoint", checkpoint, -n, n - 1)
+        integer("", "run", run, 0, self.runs - 1)
+        integer("", "stream", stream or 0, 0, max(0, streams - 1))
         return self.gammas.of(int(checkpoint) % n, int(run), stream)
