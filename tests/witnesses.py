@@ -103,15 +103,15 @@ class Truth:
     def check(self, witness: Witness) -> None:
         """Asserts that a witness, whatever it holds, is refused or proves what is so."""
         try:
-            claims = dict(witness.about)
             lower, upper = ends(witness.bound(self.gamma))
         except (InvalidData, InvalidParameter) as error:
             self.refusals.append(str(error))
             return
         except (TypeError, ValueError, ArithmeticError):  # what it holds is no number, or too large
             return
-        for name, options in claims.items():
-            so = self.of(name, dict(options))
+        for name in witness.about:
+            options = {key: getattr(witness, key) for key in MEASURES[name].options if hasattr(witness, key)}
+            so = self.of(name, options) if witness.is_about(name, options) else None
             if so is not None:
                 false = witness.side != "upper" and lower > so[1]
                 assert not false, f"{witness!r} 'proves' {name} ≥ {lower}: it is {so[1]}"

@@ -227,8 +227,7 @@ def bins_witness(
 ) -> Bins:
     m = integer(measure, "bins", bins, 1, MAX_BINS)
     by = choice(measure, "strategy", strategy, ("width", "quantile"))
-    number, starts = bins_of_levels(gamma, m, by)
-    return Bins(number[starts], starts, m, strategy, measure)
+    return Bins(bins_of_levels(gamma, m, by)[0], m, strategy, measure)
 
 
 def _in_bins(measure: str, gamma: JointDistribution, bins: Any, strategy: Any) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +12,10 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
+from onlinecal.core.sums import add
 from onlinecal.core.validation import as_float, integer, is_number, vector
 from onlinecal.measures.base import Change, Sampling, row, seminorm
-from onlinecal.measures.witnesses.weights import EMPTY, Interval, Moment, PrefixSums
+from onlinecal.measures.witnesses.weights import Interval, Moment
 
 # Where the series are 1 to the last digit, and summed over few terms elsewhere.
 _SMALL = 0.15
@@ -48,10 +49,7 @@ def _extremes(rows):
         low, high, at_low, at_high = 0.0, 0.0, 0, 0
         total, rest = 0.0, 0.0
         for i in range(rows.shape[1]):
-            s = total + rows[b, i]
-            back = s - total
-            rest += (total - (s - back)) + (rows[b, i] - back)
-            total = s
+            total, rest = add(total, rest, rows[b, i])
             p = total + rest
             if p < low:
                 low, at_low = p, i + 1
@@ -106,9 +104,16 @@ def cutoff_ce(gamma: JointDistribution) -> float:
     return high - low
 
 
-def worst_interval(gamma: JointDistribution) -> Interval:
-    _, _, low, high = extremes(gamma)
-    return _between(gamma, low, high)
+def worst_interval(gamma: JointDistribution, *, measure: str = "cutoff_ce") -> Interval:
+    """The interval with the bias `cutoff_ce`; for `step_ce` one from 0 on."""
+    low, high, at_low, at_high = extremes(gamma)
+    if step := measure == "step_ce":
+        at_low, at_high = (0, at_high) if high >= -low else (at_low, 0)
+    if at_low == at_high:
+        return Interval(1.0, 0.0, 1, measure)
+    first, end = sorted((at_low, at_high))
+    v = gamma.predictions
+    return Interval(0.0 if step else float(v[first]), float(v[end - 1]), 1 if end == at_high else -1, measure)
 
 
 @of_gamma
@@ -127,23 +132,6 @@ def step_ce(gamma: JointDistribution) -> float:
     """
     low, high, _, _ = extremes(gamma)
     return max(high, -low)  # in this order 0.0 and not −0.0
-
-
-def worst_prefix(gamma: JointDistribution) -> Interval:
-    """The predictions up to a threshold with the bias `step_ce`, as an interval from 0."""
-    low, high, at_low, at_high = extremes(gamma)
-    if max(-low, high) == 0.0:
-        return EMPTY
-    end, sign = (at_high, 1) if high >= -low else (at_low, -1)
-    return Interval(0.0, float(gamma.predictions[end - 1]), sign)
-
-
-def prefix_sums_witness(
-    gamma: JointDistribution, *, measure: Literal["cutoff_ce", "step_ce"] = "cutoff_ce"
-) -> PrefixSums:
-    """The least and greatest sum of residuals up to a threshold: no interval, no threshold has a larger bias."""
-    low, high, _, _ = extremes(gamma)
-    return PrefixSums(low, high, measure)
 
 
 @of_gamma
@@ -232,15 +220,6 @@ def _weights(weights: Any, gamma: JointDistribution, name: str = "omega") -> Flo
     return omega
 
 
-def _between(gamma: JointDistribution, low: int, high: int) -> Interval:
-    """The levels between the places of two prefix sums."""
-    if low == high:
-        return EMPTY
-    a, b = min(low, high), max(low, high)
-    v = gamma.predictions
-    return Interval(float(v[a]), float(v[b - 1]), 1 if high > low else -1)
-
-
 def weighted_norm(gamma: JointDistribution, residuals: Floats, *, omega: Weights = None) -> Floats:
     family = [np.ones(gamma.levels)] if omega is None else _family(omega, gamma)
     return np.asarray(np.abs(residuals @ np.stack(family, axis=1)).max(axis=1))
@@ -268,7 +247,6 @@ MEASURES = (
         # that takes an action that is never best is below a mean of such ones.)
         decisions="regret of every task against monotone swaps ≤ 2 cutCE",
         witness=worst_interval,
-        counterpart=prefix_sums_witness,
         # (1 − v) 1_I and v 1_I have one top, of at most 1, so that each is a mixture of intervals. By DKW, E of the
         # largest error over prefixes of either outcome is at most √(π/2n). An interval is between two prefixes.
         sampling=seminorm(cutoff_norm, means=lambda samples: np.array([4.0 * _PREFIX])),
@@ -279,8 +257,7 @@ MEASURES = (
         tail=largest_exceeds,
         # cutCE ≤ 2 stepCE.
         decisions="regret of every task against monotone swaps ≤ 4 stepCE",
-        witness=worst_prefix,
-        counterpart=partial(prefix_sums_witness, measure="step_ce"),
+        witness=partial(worst_interval, measure="step_ce"),
         # As for cutoffs; (1 − v) 1(v ≤ t) falls, so that it is a mixture of prefixes.
         sampling=seminorm(step_norm, means=lambda samples: np.array([3.0 * _PREFIX])),
     ),

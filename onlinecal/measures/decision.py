@@ -225,11 +225,7 @@ def regret_bound(
     gamma: JointDistribution, *, measure: Literal["cdl", "v_cdl", "u_calibration"] = "cdl"
 ) -> RegretBound:
     """A curve above all kinks' regrets: the envelope's line at t = 1/2, for `v_cdl` a multiple of max(t, 1 − t)."""
-    t, regret = kink_regrets(gamma, measure)
-    if measure == "v_cdl":
-        return RegretBound(float((regret / np.maximum(t, 1.0 - t)).max()) / 2.0, 0.0, measure)
-    slope = float(_slope_at_half(t, regret))
-    return RegretBound(float((regret - slope * (t - 0.5)).max()), slope, measure)
+    return RegretBound(float(_slope_at_half(*kink_regrets(gamma, measure))), measure)
 
 
 @kernel

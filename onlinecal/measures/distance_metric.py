@@ -6,7 +6,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import integer
 from onlinecal.measures.base import Bracket
-from onlinecal.measures.witnesses.weights import Metric, steps_of
+from onlinecal.measures.witnesses.weights import Metric, lowered, steps_of
 
 # Where h may be steep: as near to the ends as predictions are told apart from them.
 _NEAR = 1e-9
@@ -133,13 +133,8 @@ def _potentials(u: Floats, apart: Floats, one: Floats, zero: Floats) -> tuple[Fl
 @kernel
 def _feasible(apart, a, b):
     """Lowered as far as the bounds of changes and differences ask for."""
-    n = len(a)
-    for x in (a, b):
-        for j in range(1, n):
-            x[j] = min(x[j], x[j - 1] + apart[j - 1])
-        for j in range(n - 2, -1, -1):
-            x[j] = min(x[j], x[j + 1] + apart[j])
-    for j in range(n):
+    a, b = lowered(a, apart), lowered(b, apart)
+    for j in range(len(a)):
         a[j] = min(a[j], b[j] + 1.0)
         b[j] = min(b[j], a[j] + 1.0)
     return a, b

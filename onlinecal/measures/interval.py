@@ -239,7 +239,7 @@ def _bracket_counterpart(
     choice("", "width", width, ("mean", "max"))
     if count("blocks", blocks) >= gamma.levels:
         return least_costs(gamma, width=width, max_levels=gamma.levels)
-    return smooth_ce_witness(gamma)
+    return smooth_ce_witness(gamma, measure="interval_ce_bracket")
 
 
 def best_partition(gamma: JointDistribution, width: Width, max_levels: int | None) -> tuple[float, Ints]:

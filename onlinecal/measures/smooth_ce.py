@@ -10,7 +10,13 @@ from onlinecal.core.arrays import locked
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.levels import LevelSets
 from onlinecal.measures.base import row, seminorm
-from onlinecal.measures.witnesses.weights import CancelledResiduals, LipschitzWeights, Metric, distances
+from onlinecal.measures.witnesses.weights import (
+    CancelledResiduals,
+    LipschitzWeights,
+    Metric,
+    apart_of,
+    distances,
+)
 
 
 @kernel
@@ -219,21 +225,21 @@ def _smooth_ces(sets: LevelSets, *, metric: Metric = "identity") -> Floats | Non
 
 
 def smooth_ce_witness(
-    gamma: JointDistribution, *, metric: Metric = "identity", slope: int = 1
+    gamma: JointDistribution, *, metric: Metric = "identity", measure: str = "smooth_ce"
 ) -> LipschitzWeights:
     """Lipschitz weights that attain `smooth_ce`: ±1 where g jumps, and steps ±d_i by the sign of P_i − g_i."""
-    apart = slope * distances(gamma, metric)
+    apart = apart_of(gamma, metric, measure)
     _, low, high = chain_dual(apart, gamma.residuals)
     weights = lipschitz_weights(apart, gamma.residuals, low, high)
-    return LipschitzWeights(gamma.predictions, weights, metric, slope)
+    return LipschitzWeights(gamma.predictions, weights, metric, measure)
 
 
 def smooth_ce_dual(
-    gamma: JointDistribution, *, metric: Metric = "identity", slope: int = 1
+    gamma: JointDistribution, *, metric: Metric = "identity", measure: str = "smooth_ce"
 ) -> CancelledResiduals:
     """The residuals left after others have been carried to where they cancel: the optimal g of the dual."""
-    _, low, high = chain_dual(slope * distances(gamma, metric), gamma.residuals)
-    return CancelledResiduals(dual_path(gamma.residuals, low, high)[:-1], metric, slope)
+    _, low, high = chain_dual(apart_of(gamma, metric, measure), gamma.residuals)
+    return CancelledResiduals(dual_path(gamma.residuals, low, high)[:-1], metric, measure)
 
 
 @of_gamma
@@ -290,8 +296,8 @@ MEASURES = (
     row(
         earthmover_distance,
         "EMD | GH25 Lemma 3.4 | O(k log k) | yes | yes (c = 1) | yes (s = 2)",
-        witness=partial(smooth_ce_witness, slope=2),
-        counterpart=partial(smooth_ce_dual, slope=2),
+        witness=partial(smooth_ce_witness, measure="earthmover_distance"),
+        counterpart=partial(smooth_ce_dual, measure="earthmover_distance"),
         # As for smCE, with |ω'| ≤ 2.
         sampling=seminorm(
             earthmover_norm,

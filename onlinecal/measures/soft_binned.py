@@ -1,7 +1,7 @@
 """Soft-binned calibration decision loss; and rounding to a grid, the response with a regret that it bounds."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +26,7 @@ from onlinecal.measures._kinks import (
 )
 from onlinecal.measures.base import Bracket, Ends, Known, Sampling, halving, row
 from onlinecal.measures.decision import cdl
-from onlinecal.measures.witnesses.base import About, Witness
+from onlinecal.measures.witnesses.base import Witness
 from onlinecal.measures.witnesses.distances import GridThreshold, grid_bounds, threshold_losses
 
 
@@ -39,11 +39,10 @@ class SoftRounding(Witness):
     """
 
     side = "both"
+    about = ("scdl",)
 
     #: m; None leaves predictions as they are (a perfectly calibrated Γ)
     bins: int | None
-
-    about: ClassVar[About] = {"scdl": {}}
 
     def __post_init__(self) -> None:
         if self.bins is not None:

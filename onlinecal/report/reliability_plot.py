@@ -1,7 +1,7 @@
 """Reliability diagrams of points, smoothed, and monotone: tables, then their picture."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Unpack, cast
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from onlinecal.core.samples import with_ours
 from onlinecal.core.validation import choice, integer, number
 from onlinecal.logs.regression import decomposition, recalibration, smoothed
 from onlinecal.logs.resampling import Resample
-from onlinecal.measures.binned import bins_of_levels, bins_witness
+from onlinecal.measures.binned import bins_of_levels
 from onlinecal.measures.smooth_ece import smooth_ece
 from onlinecal.report.gammas import MOST, Drawn, Gammas, Rows, apart, gammas_of, of_gammas, spans, table_of
 from onlinecal.report.style import GREY, look, ticks
@@ -90,9 +90,8 @@ def points_of(
         means, name = gamma.means, "ECE"
     else:
         bins = integer("reliability", "bins", bins, 1, 10_000)
-        found = bins_witness(gamma, bins=bins, strategy=cast(Any, strategy))
-        starts = found.starts
-        left, right = found.numbers / bins, (found.numbers + 1) / bins
+        number, starts = bins_of_levels(gamma, bins, strategy)
+        left, right = number[starts] / bins, (number[starts] + 1) / bins
         if strategy == "quantile":
             left = gamma.predictions[starts]
             right = gamma.predictions[np.append(starts[1:], gamma.levels) - 1]

@@ -15,12 +15,11 @@ from onlinecal.measures.witnesses.weights import (
     Interval,
     LipschitzWeights,
     Moment,
-    PrefixSums,
 )
 
 __all__ = [
     "BestWidth", "Bins", "Bracket", "CalibratedCoupling", "CancelledResiduals", "ErrorWeights", "Explanation",
     "GridThreshold", "Interval", "IntervalPartition", "KernelWeights", "LeastCosts", "LevelGroups",
-    "LipschitzWeights", "Moment", "Potentials", "PrefixSums", "RegretBound", "ShiftedBins", "SmoothedSigns",
+    "LipschitzWeights", "Moment", "Potentials", "RegretBound", "ShiftedBins", "SmoothedSigns",
     "Witness", "WorstTask",
 ]  # fmt: skip

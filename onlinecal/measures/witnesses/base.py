@@ -16,10 +16,8 @@ from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.sums import grouped, running
 
 Side = Literal["lower", "upper", "both"]
-About = Mapping[str, Mapping[str, Any]]
-
 WRONG = 1e-9
-"""A condition of a proof may be missed by this much, and the bound pays for it. More is refused."""
+"""A condition of a proof may be missed by this much. More is refused."""
 
 _IN_WORDS: dict[Side, str] = {"lower": "lower bound", "upper": "upper bound", "both": "lower and upper bound"}
 
@@ -65,15 +63,17 @@ class Witness(ABC):
     ----------
     side : {"lower", "upper", "both"}
         Which bound it proves.
-    about : mapping
-        The measures that it bounds: name → those options that must have just these values.
+    about : tuple of str
+        The measures that it may bound; with a field `measure`, the one that this names.
     """
 
     side: ClassVar[Side]
+    about: ClassVar[tuple[str, ...]]
 
-    @property
-    @abstractmethod
-    def about(self) -> Mapping[str, Mapping[str, Any]]: ...
+    def is_about(self, name: str, options: Mapping[str, Any]) -> bool:
+        """Whether it is about this measure with these options: those that it has, too, are the same."""
+        same = all(getattr(self, option, value) == value for option, value in options.items())
+        return name in self.about and getattr(self, "measure", name) == name and same
 
     @abstractmethod
     def bound(self, gamma: JointDistribution) -> float | Bracket:
@@ -139,7 +139,8 @@ class Explanation:
         """
         lower, upper = 0.0, math.inf
         for witness in self.witnesses:
-            self._check_about(witness)
+            if not witness.is_about(self.name, self.options):
+                raise InvalidParameter(f"{witness!r}; expected one about {self.name!r} with {self.options}")
             low, high = ends(witness.bound(self.gamma))
             lower = max(lower, low) if witness.side != "upper" else lower
             upper = max(min(upper, high), 0.0) if witness.side != "lower" else upper
@@ -166,18 +167,6 @@ class Explanation:
         value = f"= {least:.6g}" if least == most else f"in [{least:.6g}, {most:.6g}]"
         return "\n".join([f"{self.name} {value}", *(f"{_IN_WORDS[w.side]}: {w}" for w in self.witnesses)])
 
-    def _check_about(self, witness: Witness) -> None:
-        about, kind = witness.about, type(witness).__name__
-        if self.name not in about:
-            names = ", ".join(map(repr, about))
-            raise InvalidParameter(f"{kind} is about {names}; expected a witness about {self.name!r}")
-        for option, value in about[self.name].items():
-            if self.options.get(option) != value:
-                raise InvalidParameter(
-                    f"{kind} is about {self.name!r} with {option} = {value!r}; expected one about "
-                    f"{option} = {self.options.get(option)!r}"
-                )
-
 
 def vector(what: str, values: Any, length: int | None = None) -> Floats:
     """The values as finite floats in one dimension, of this length if one is given."""
@@ -185,12 +174,6 @@ def vector(what: str, values: Any, length: int | None = None) -> Floats:
     if length not in (None, len(array)) or not np.isfinite(array).all():
         raise InvalidData(f"{what}, of length {len(array)}; expected {length or 'some'} finite numbers")
     return array
-
-
-def same_levels(what: str, predictions: Any, gamma: JointDistribution) -> None:
-    """Refuse values that belong to other levels than those of Γ."""
-    if not np.array_equal(vector(what, predictions), gamma.predictions):
-        raise InvalidData(f"{what} are not the levels of {gamma!r}; expected a witness for this Γ")
 
 
 def hinges(x: Floats, first: Ints, n: Floats, c: Floats) -> Floats:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from math import fsum
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,8 @@ from onlinecal.core.arrays import Ints
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.sums import grouped, running
-from onlinecal.core.validation import choice, integer, number
-from onlinecal.measures.witnesses.base import WRONG, About, Bracket, Witness, between, vector
+from onlinecal.core.validation import integer, number
+from onlinecal.measures.witnesses.base import Bracket, Witness, between, vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,33 +27,23 @@ class Bins(Witness):
 
     Attributes
     ----------
-    numbers, starts : (b,) ints
-        The bins that hold a level, ascending, from 0 to bins − 1. `starts` has the first level in each of them.
+    number : (k,) ints
+        The bin of each level, from 0 to bins − 1.
     bins, strategy, measure :
         As of the measure, "binned_ece" or "binned_ece_width".
     """
 
     side = "both"
+    about = ("binned_ece", "binned_ece_width")
 
-    numbers: Ints
-    starts: Ints
+    number: Ints
     bins: int
     strategy: Literal["width", "quantile"]
     measure: Literal["binned_ece", "binned_ece_width"]
 
-    @property
-    def about(self) -> About:
-        name = choice("Bins", "measure", self.measure, ("binned_ece", "binned_ece_width"))
-        return {name: {"bins": self.bins, "strategy": self.strategy}}
-
     def bound(self, gamma: JointDistribution) -> float:
-        m, k = integer("Bins", "bins", self.bins, 1, 2**53), gamma.levels
-        starts = vector("Bins.starts", self.starts)
-        sizes = np.diff(starts, append=k)
-        if not (len(starts) and starts[0] == 0 and (sizes >= 1).all() and (sizes % 1 == 0).all()):
-            raise InvalidData(f"Bins: starts do not divide {k} levels; expected 0, then ascending ones")
-        number = np.repeat(vector("Bins.numbers", self.numbers, len(starts)), sizes.astype(np.int64))
-        by_width = self.strategy == "width"
+        m, by_width = integer("Bins", "bins", self.bins, 1, 2**53), self.strategy == "width"
+        number = vector("Bins.number", self.number, gamma.levels)
         outside = _outside(gamma, number, m, by_width)
         if outside.any():
             i = int(np.argmax(outside))
@@ -65,12 +55,13 @@ class Bins(Witness):
         error = fsum(np.abs(grouped(gamma.residuals, group, len(first))))
         if self.measure == "binned_ece":
             return error
-        widths = gamma.predictions[np.append(first[1:], k) - 1] - gamma.predictions[first]
+        widths = gamma.predictions[np.append(first[1:], gamma.levels) - 1] - gamma.predictions[first]
         return error + (1.0 / m if by_width else fsum(gamma.mass * widths[group]))
 
     def __str__(self) -> str:
         kind = "of equal width" if self.strategy == "width" else "of about equal mass"
-        return f"{self.bins} bins {kind}, {len(self.numbers)} of which hold levels, and the residual in each of them"
+        held = len(np.unique(self.number))
+        return f"{self.bins} bins {kind}, {held} of which hold levels, and the residual in each of them"
 
 
 def _outside(gamma: JointDistribution, number: Floats, m: int, by_width: bool) -> NDArray[np.bool_]:
@@ -94,12 +85,9 @@ class ShiftedBins(Witness):
     """
 
     side = "both"
+    about = ("random_interval_ce",)
 
     epsilon: float
-
-    @property
-    def about(self) -> About:
-        return {"random_interval_ce": {"epsilon": self.epsilon}}
 
     def bound(self, gamma: JointDistribution) -> float:
         return _shifted(gamma, number("ShiftedBins", "epsilon", self.epsilon, 5e-324, 1e308))
@@ -117,10 +105,9 @@ class BestWidth(Witness):
     """
 
     side = "both"
+    about = ("surrogate_interval_ce",)
 
     exponent: int | None
-
-    about: ClassVar[About] = {"surrogate_interval_ce": {}}
 
     def bound(self, gamma: JointDistribution) -> Bracket:
         upper = fsum(np.abs(gamma.residuals))
@@ -163,36 +150,25 @@ Width = Literal["mean", "max"]
 
 @dataclass(frozen=True)
 class IntervalPartition(Witness):
-    """Closed intervals that attain an interval calibration error: ascending, disjoint, around every level of Γ."""
+    """Closed intervals that attain an interval calibration error: ascending, disjoint, around every level of Γ.
+
+    What is proved is the cost of the groups of levels from one lower end to the next, each as wide as its levels are
+    apart.
+    """
 
     side = "upper"
+    about = ("interval_ce", "interval_ce_bracket")
 
     intervals: tuple[tuple[float, float], ...]
     width: Width = "mean"
 
-    @property
-    def about(self) -> About:
-        return {name: {"width": self.width} for name in ("interval_ce", "interval_ce_bracket")}
-
     def bound(self, gamma: JointDistribution) -> float:
-        ends = vector(
-            "IntervalPartition.intervals", [end for low, high in self.intervals for end in (low, high)]
-        )
-        low, high = ends[::2], ends[1::2]
-        if not (len(ends) and (low <= high).all() and (high[:-1] < low[1:]).all()):
-            raise InvalidData(
-                "IntervalPartition: the intervals overlap or are out of order; expected ascending ones"
-            )
-        index = np.searchsorted(low, gamma.predictions, side="right") - 1
-        outside = (index < 0) | (gamma.predictions > high[index])
-        if outside.any():
-            v = float(gamma.predictions[int(np.argmax(outside))])
-            raise InvalidData(
-                f"IntervalPartition: level {v!r} lies in none of the intervals; expected a partition"
-            )
-        widths = high - low
-        error = fsum(np.abs(grouped(gamma.residuals, index, len(low))))
-        return error + (fsum(gamma.mass * widths[index]) if self.width == "mean" else float(widths.max()))
+        v, low = gamma.predictions, np.sort(vector("IntervalPartition", [low for low, _ in self.intervals]))
+        place = np.searchsorted(low, v, side="right")
+        _, first, group = np.unique(place, return_index=True, return_inverse=True)
+        widths = v[np.append(first[1:], len(v)) - 1] - v[first]
+        error = fsum(np.abs(grouped(gamma.residuals, group, len(first))))
+        return error + (fsum(gamma.mass * widths[group]) if self.width == "mean" else float(widths.max()))
 
     def __str__(self) -> str:
         widest = max(b - a for a, b in self.intervals)
@@ -205,53 +181,42 @@ class IntervalPartition(Witness):
 class LeastCosts(Witness):
     """A cost F_b for the levels up to b that no partition of them undercuts.
 
-    If F_b ≤ F_a + |r_{a+1} + … + r_b| + (w_{a+1} + … + w_b)(v_b − v_{a+1}) for all a < b, F_0 = 0, then the
-    intervals of any partition add up to F_k at least. This holds also by the largest width, which the mean is not
-    above. By how much this fails at b is taken from F_b and all later ones. The check looks at pairs in O(k²) at
-    worst. It stops for b where those before follow from the checked ones, and takes about as long as the dynamic
-    program. Rounding: 1e-15 for each level.
+    Let G_b be the least of F_b and all G_a + |r_{a+1} + … + r_b| + (w_{a+1} + … + w_b)(v_b − v_{a+1}), a < b, with
+    G_0 = 0. Then the intervals of any partition add up to G_k at least. This holds also by the largest width, which
+    the mean is not above. It takes O(k²) at worst, about as long as the dynamic program. Rounding: 1e-15 for each
+    level.
     """
 
     side = "lower"
+    about = ("interval_ce", "interval_ce_bracket")
 
     costs: Floats
 
-    about: ClassVar[About] = {"interval_ce": {}, "interval_ce_bracket": {}}
-
     def bound(self, gamma: JointDistribution) -> float:
-        costs = np.append(0.0, vector("LeastCosts.costs", self.costs, gamma.levels))
+        costs = vector("LeastCosts.costs", self.costs, gamma.levels)
         prefix, mass = np.append(0.0, running(gamma.residuals)), np.append(0.0, running(gamma.mass))
-        undercut, where = _undercut(costs, prefix, mass, np.array(gamma.predictions))
-        if undercut > WRONG * max(1.0, costs[-1]):
-            raise InvalidData(
-                f"LeastCosts: costs[{where - 1}] is above that of a partition; expected lower ones"
-            )
-        return float(costs[-1]) - undercut
+        return float(_least(costs, prefix, mass, np.array(gamma.predictions)))
 
     def __str__(self) -> str:
         return f"least costs of the levels up to each of the {len(self.costs)}, which no partition undercuts"
 
 
 @kernel
-def _undercut(costs, prefix, mass, v):
-    """Σ over b of how far F_b is above the cheapest last interval, and the b where that is most."""
-    k = v.shape[0]
-    below = 0.0  # by how much F may be below |P|: no cost can, but numbers given may
+def _least(costs, prefix, mass, v):
+    """G_k; the pairs are left out that cannot be less than others before them."""
+    k = len(v)
+    least = np.zeros(k + 1)
+    below = 0.0  # by how much G may be below |P|: no cost can, but numbers given may
     for b in range(1, k + 1):
-        below = max(below, abs(prefix[b]) - costs[b])
-    undercut, worst, where = 0.0, 0.0, k
-    for b in range(1, k + 1):
-        most = 0.0
+        best = costs[b - 1]
         for a in range(b - 1, -1, -1):
             residual = abs(prefix[b] - prefix[a])
             wide = (mass[b] - mass[a]) * (v[b - 1] - v[a])
-            most = max(most, costs[b] - costs[a] - wide - residual)
-            # For a' < a, with the inequality for a' and a known: F_a' + cost(a', b) ≥ F_a − cost(a', a) + cost(a',
-            # b). The residuals of these two differ by at most `residual`, their widths by at least `wide`. Also
-            # F_a' + |P_b − P_a'| ≥ |P_b| − below.
-            if costs[a] + wide - residual >= costs[b] or wide + abs(prefix[b]) - below >= costs[b]:
+            best = min(best, least[a] + wide + residual)
+            # For a' < a: G_a' + cost(a', b) ≥ G_a − cost(a', a) + cost(a', b). The residuals of these two differ by at
+            # most `residual`, their widths by at least `wide`. Also G_a' + |P_b − P_a'| ≥ |P_b| − below.
+            if least[a] + wide - residual >= best or wide + abs(prefix[b]) - below >= best:
                 break
-        undercut += most
-        if most > worst:
-            worst, where = most, b
-    return undercut, where
+        least[b] = best
+        below = max(below, abs(prefix[b]) - best)
+    return least[k]

@@ -1,7 +1,7 @@
 """Witnesses by weights of levels: of ECE, smooth, cutoff and step calibration, and moments of the residual."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import fsum
 from typing import Any, Literal
@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinecal.core import validation
-from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core._compile import kernel
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.sums import running
-from onlinecal.core.validation import choice, integer, number
+from onlinecal.core.validation import integer, number
 from onlinecal.core.words import number_of
-from onlinecal.measures.witnesses.base import WRONG, About, Bracket, Witness, between, same_levels, vector
+from onlinecal.measures.witnesses.base import Bracket, Witness, between, vector
 
 Metric = Literal["identity", "logit"] | Callable[[Floats], ArrayLike]
 METRICS = ("identity", "logit")
@@ -43,16 +44,13 @@ class ErrorWeights(Witness):
 
     side = "both"
 
+    about = ("ece",)
+
     predictions: Floats
     weights: Floats
     order: float = 1.0
 
-    @property
-    def about(self) -> About:
-        return {"ece": {"order": self.order}}
-
     def bound(self, gamma: JointDistribution) -> Bracket:
-        same_levels("ErrorWeights.predictions", self.predictions, gamma)
         omega = vector("ErrorWeights.weights", self.weights, gamma.levels)
         p = number("ErrorWeights", "order", self.order, 1.0)
         errors = gamma.means - gamma.predictions
@@ -86,50 +84,35 @@ def _norm(w: Floats, x: Floats, p: float) -> float:
 class LipschitzWeights(Witness):
     """Weights ω_i that attain a smooth calibration error: Σ r_i ω_i for |ω_i| ≤ 1 that are Lipschitz in v.
 
-    Let |ω_{i+1} − ω_i| exceed d(v_i, v_{i+1}) by E in sum over the levels. Taking that away changes no weight by
-    more than E. So (Σ r_i ω_i − E Σ |r_i|) / (max |ω_i| + E) is proved.
+    Others are cut to [−1, 1] and lowered to where they are. They bound interval calibration below, too.
 
     Attributes
     ----------
     predictions, weights : (k,) floats
         v_i and ω_i.
-    metric, slope :
-        d(u, v) = L |h(u) − h(v)|, h as in `smooth_ce`; L is 1 for `smooth_ce`, 2 for `earthmover_distance`.
+    metric :
+        h as in `smooth_ce`: neighbouring weights differ by at most h(v_{i+1}) − h(v_i).
+    measure : {"smooth_ce", "earthmover_distance", "interval_ce_bracket"}
+        For the second they may differ by 2 (v_{i+1} − v_i).
     """
 
     side = "lower"
+    about = ("smooth_ce", "earthmover_distance", "interval_ce_bracket")
 
     predictions: Floats
     weights: Floats
     metric: Metric = "identity"
-    slope: int = 1
-
-    @property
-    def about(self) -> About:
-        known = _about(self.metric, self.slope)
-        both: dict[str, Mapping[str, Any]] = {"interval_ce": {}, "interval_ce_bracket": {}}
-        return known | both if known == {"smooth_ce": {"metric": "identity"}} else known
+    measure: str = "smooth_ce"
 
     def bound(self, gamma: JointDistribution) -> float:
-        same_levels("LipschitzWeights.predictions", self.predictions, gamma)
-        omega = vector("LipschitzWeights.weights", self.weights, gamma.levels)
-        largest = float(np.abs(omega).max())
-        if largest > 1.0 + WRONG:
-            raise InvalidData(f"LipschitzWeights: the largest |weight| is {largest!r}; expected at most 1")
-        excess = np.maximum(np.abs(np.diff(omega)) - _apart(gamma, self.metric, self.slope), 0.0)
-        if excess.max(initial=0.0) > WRONG:
-            i = int(np.argmax(excess))
-            raise InvalidData(
-                f"LipschitzWeights: weights[{i}] and weights[{i + 1}] differ by {excess[i]:g} more than v; "
-                "expected at most as much"
-            )
-        r, broken = gamma.residuals, fsum(excess)
-        return (fsum(r * omega) - broken * fsum(np.abs(r))) / max(1.0, largest + broken)
+        omega = np.clip(vector("LipschitzWeights.weights", self.weights, gamma.levels), -1.0, 1.0)
+        return fsum(gamma.residuals * lowered(omega, apart_of(gamma, self.metric, self.measure)))
 
     def __str__(self) -> str:
         low, high = int(np.argmin(self.weights)), int(np.argmax(self.weights))
+        slope = 2 if self.measure == "earthmover_distance" else 1
         return (
-            f"weights on {len(self.weights)} levels, {self.slope}-Lipschitz in the {_named(self.metric)} metric, from "
+            f"weights on {len(self.weights)} levels, {slope}-Lipschitz in the {_named(self.metric)} metric, from "
             f"{self.weights[low]:+.4g} at v = {self.predictions[low]:.4g} to {self.weights[high]:+.4g} "
             f"at v = {self.predictions[high]:.4g}"
         )
@@ -147,25 +130,22 @@ class CancelledResiduals(Witness):
     ----------
     left : (k − 1,) floats
         g_i, the residuals left at the levels up to i, in sum.
-    metric, slope :
+    metric, measure :
         As in `LipschitzWeights`.
     """
 
     side = "upper"
+    about = ("smooth_ce", "earthmover_distance")
 
     left: Floats
     metric: Metric = "identity"
-    slope: int = 1
-
-    @property
-    def about(self) -> About:
-        return _about(self.metric, self.slope)
+    measure: str = "smooth_ce"
 
     def bound(self, gamma: JointDistribution) -> float:
         left = vector("CancelledResiduals.left", self.left, gamma.levels - 1)
         prefix = running(gamma.residuals)
         kept = fsum(np.abs(np.diff(left, prepend=0.0, append=prefix[-1])))
-        return kept + fsum(np.abs(prefix[:-1] - left) * _apart(gamma, self.metric, self.slope))
+        return kept + fsum(np.abs(prefix[:-1] - left) * apart_of(gamma, self.metric, self.measure))
 
     def __str__(self) -> str:
         left = np.concatenate(([0.0], self.left))
@@ -176,20 +156,22 @@ class CancelledResiduals(Witness):
         )
 
 
-def _about(metric: Metric, slope: int) -> dict[str, Mapping[str, Any]]:
-    """The measures that Lipschitz weights bound; refuses other metrics and slopes."""
-    metric = _metric(metric)
-    if slope == 1:
-        return {"smooth_ce": {"metric": metric}}
-    if slope == 2 and metric == "identity":
-        return {"earthmover_distance": {}}
-    raise InvalidData(f"slope = {slope!r}; expected 1, or 2 in the identity metric")
-
-
-def _apart(gamma: JointDistribution, metric: Metric, slope: int) -> Floats:
+def apart_of(gamma: JointDistribution, metric: Metric, measure: str = "smooth_ce") -> Floats:
     """By how much neighbouring weights may differ."""
-    _about(metric, slope)
-    return slope * distances(gamma, metric)
+    if measure == "smooth_ce":
+        return distances(gamma, metric)
+    return (2.0 if measure == "earthmover_distance" else 1.0) * np.diff(gamma.predictions)
+
+
+@kernel
+def lowered(values, apart):
+    """The largest function below the values that changes by at most `apart` from each level to the next."""
+    out = values.copy()
+    for i in range(1, len(out)):
+        out[i] = min(out[i], out[i - 1] + apart[i - 1])
+    for i in range(len(out) - 2, -1, -1):
+        out[i] = min(out[i], out[i + 1] + apart[i])
+    return out
 
 
 def _metric(metric: Any) -> Metric:
@@ -238,80 +220,39 @@ def _steps_given(metric: Any, v: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Interval(Witness):
-    """An interval of predictions, and the sign of the outcomes' excess over the predictions in it.
+    """The interval of predictions with the largest bias, for step calibration from 0 on; all are compared.
 
-    It proves sign × E[(y − v) 1(lower ≤ v ≤ upper)] below: of the cutoff calibration error, and from lower = 0 on of
-    the step calibration error. Both ends belong to it; lower > upper is the empty interval.
+    With the sums P_j = r_1 + … + r_j, P_0 = 0, the bias of an interval is a difference of two of them. That up to a
+    threshold is one of them.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Both ends belong to it; lower > upper is the empty interval.
+    sign : {1, -1}
+        Whether outcomes exceed predictions in it, or fall short of them.
+    measure : {"cutoff_ce", "step_ce"}
     """
 
-    side = "lower"
+    side = "both"
+    about = ("cutoff_ce", "step_ce")
 
     lower: float
     upper: float
     sign: int
+    measure: str
 
-    @property
-    def about(self) -> About:
-        step = ("step_ce",) if self.lower == 0.0 or self.lower > self.upper else ()
-        return {name: {} for name in ("cutoff_ce", *step)}
-
-    def bound(self, gamma: JointDistribution) -> float:
-        if self.sign not in (1, -1):
-            raise InvalidData(f"Interval: sign = {self.sign!r}; expected 1 or -1")
-        v = gamma.predictions
-        return self.sign * fsum(gamma.residuals[(v >= self.lower) & (v <= self.upper)])
+    def bound(self, gamma: JointDistribution) -> Bracket:
+        v, prefix, step = gamma.predictions, running(gamma.residuals), self.measure == "step_ce"
+        low, high = min(float(prefix.min()), 0.0), max(float(prefix.max()), 0.0)
+        inside = (v <= self.upper) & (step or v >= self.lower)
+        return between(abs(fsum(gamma.residuals[inside])), max(-low, high) if step else high - low)
 
     def __str__(self) -> str:
         if self.lower > self.upper:
-            return "the empty interval: no interval of predictions is biased"
+            return "the empty interval: none is biased"
         verb = "exceed" if self.sign > 0 else "fall short of"
-        return f"outcomes {verb} predictions on [{self.lower:.6g}, {self.upper:.6g}]"
-
-
-EMPTY = Interval(1.0, 0.0, 1)
-
-
-@dataclass(frozen=True)
-class PrefixSums(Witness):
-    """A least and a greatest sum of residuals from the lowest prediction up to any threshold: P_j = r_1 + … + r_j.
-
-    lower ≤ P_j ≤ upper for every j, P_0 = 0 included. The bias of an interval is the difference of two such sums,
-    hence at most upper − lower. That below a threshold is one of them.
-    """
-
-    side = "upper"
-
-    lower: float
-    upper: float
-    measure: Literal["cutoff_ce", "step_ce"]
-
-    @property
-    def about(self) -> About:
-        return {choice("", "measure", self.measure, ("cutoff_ce", "step_ce")): {}}
-
-    def bound(self, gamma: JointDistribution) -> float:
-        lower, upper = (
-            number("PrefixSums", name, getattr(self, name), -10.0, 10.0) for name in ("lower", "upper")
-        )
-        prefix = running(gamma.residuals)
-        low, high = min(float(prefix.min()), 0.0), max(float(prefix.max()), 0.0)
-        if max(lower - low, high - upper) > WRONG:
-            raise InvalidData(
-                f"PrefixSums: residuals sum to something from {low!r} to {high!r}; "
-                f"expected all within [{lower!r}, {upper!r}]"
-            )
-        low, high = min(low, lower), max(high, upper)
-        return max(-low, high) if "step_ce" in self.about else high - low
-
-    def __str__(self) -> str:
-        so = (
-            "none is larger"
-            if self.measure == "step_ce"
-            else "an interval has the difference of two such sums"
-        )
-        return (
-            f"up to every threshold, residuals sum to something in [{self.lower:.6g}, {self.upper:.6g}]; {so}"
-        )
+        return f"outcomes {verb} predictions on [{self.lower:.6g}, {self.upper:.6g}]; none has a larger bias"
 
 
 @dataclass(frozen=True)
@@ -320,12 +261,10 @@ class Moment(Witness):
 
     side = "both"
 
+    about = ("low_degree_ce",)
+
     order: int
     degree: int
-
-    @property
-    def about(self) -> About:
-        return {"low_degree_ce": {"degree": self.degree}}
 
     def bound(self, gamma: JointDistribution) -> Bracket:
         degree = integer("Moment", "degree", self.degree, 0, 1000)
