@@ -265,14 +265,41 @@ def blocks_in_time(residuals: Floats, clusters: Ints | None = None) -> Blocks:
     )
 
 
-def resampled(
-    gamma: JointDistribution, p: Floats, y: Floats, weights: Floats | None, units: Blocks
-) -> Resample:
-    """The way to draw these samples of Γ again, by their weights and clusters."""
-    each = p, y, np.ones(len(p)) if weights is None else weights
-    if units.labels is None:
-        return Resample(gamma, None if weights is None else each)
-    return Clustered(gamma, each, units.labels, units.wider, units.too_few)
+class Samples(NamedTuple):
+    """Rows of forecasts: their outcomes, weights, how often each is there, and which are independent."""
+
+    p: Floats
+    y: Floats
+    weights: Floats | None
+    counts: Floats | None
+    units: Blocks
+
+    def of(self, rows: Ints) -> "Samples":
+        """Some of the rows."""
+        weights, counts = (None if each is None else each[rows] for each in (self.weights, self.counts))
+        labels = self.units.labels
+        units = self.units._replace(labels=None if labels is None else labels[rows])
+        return Samples(self.p[rows], self.y[rows], weights, counts, units)
+
+    @property
+    def mass(self) -> Floats:
+        """What each row counts."""
+        given = self.counts if self.weights is None else self.weights
+        return np.ones(len(self.p)) if given is None else given
+
+    @property
+    def gamma(self) -> JointDistribution:
+        """Γ of the rows."""
+        if self.counts is None:
+            return JointDistribution.from_samples(self.p, self.y, weights=self.weights)
+        return JointDistribution.from_counts(self.p, self.counts, self.counts * self.y)
+
+    def resample(self, gamma: JointDistribution) -> Resample:
+        """The way to draw such rows again."""
+        each = self.p, self.y, np.ones(len(self.p)) if self.weights is None else self.weights
+        if self.units.labels is None:
+            return Resample(gamma, None if self.weights is None else each)
+        return Clustered(gamma, each, *self.units)
 
 
 def labels_of(clusters: ArrayLike, rows: int, where: str = "evaluate") -> Ints:

@@ -13,10 +13,10 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.samples import Words, plain, with_ours
 from onlinecal.core.validation import check_same_rows, choice, integer, vector
-from onlinecal.logs.clusters import Blocks, Clustered, labels_of
+from onlinecal.logs.clusters import Blocks, Clustered, Samples, labels_of
 from onlinecal.logs.evaluated import evaluated
 from onlinecal.logs.expected import with_halves
-from onlinecal.logs.groups import Samples, groups_of
+from onlinecal.logs.groups import groups_of
 from onlinecal.logs.intervals import Method
 from onlinecal.logs.resampling import Resample
 from onlinecal.logs.table import Evaluation

@@ -12,7 +12,7 @@ from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.columns import ALL, Column
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import cores
-from onlinecal.logs.clusters import Blocks, resampled
+from onlinecal.logs.clusters import Samples
 from onlinecal.logs.evaluated import evaluated
 from onlinecal.logs.intervals import Method
 from onlinecal.logs.reference import Reference
@@ -35,40 +35,6 @@ SHOWN: tuple[tuple[str, dict[str, Any]], ...] = (
 OF_EACH = "ece", "smooth_ce"
 #: values that only rounding tells apart are as good as equal
 _TIE = 1e-12
-
-
-class Samples(NamedTuple):
-    """Rows of forecasts: their outcomes, weights, how often each is there, and which are independent."""
-
-    p: Floats
-    y: Floats
-    weights: Floats | None
-    counts: Floats | None
-    units: Blocks
-
-    def of(self, rows: Ints) -> "Samples":
-        """Some of the rows."""
-        weights, counts = (None if each is None else each[rows] for each in (self.weights, self.counts))
-        labels = self.units.labels
-        units = self.units._replace(labels=None if labels is None else labels[rows])
-        return Samples(self.p[rows], self.y[rows], weights, counts, units)
-
-    @property
-    def mass(self) -> Floats:
-        """What each row counts."""
-        given = self.counts if self.weights is None else self.weights
-        return np.ones(len(self.p)) if given is None else given
-
-    @property
-    def gamma(self) -> JointDistribution:
-        """Γ of the rows."""
-        if self.counts is None:
-            return JointDistribution.from_samples(self.p, self.y, weights=self.weights)
-        return JointDistribution.from_counts(self.p, self.counts, self.counts * self.y)
-
-    def resample(self, gamma: JointDistribution) -> Resample:
-        """The way to draw such rows again."""
-        return resampled(gamma, self.p, self.y, self.weights, self.units)
 
 
 @dataclass(frozen=True)

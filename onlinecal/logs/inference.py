@@ -11,7 +11,7 @@ import scipy  # its parts are loaded when they are first used
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.joint import JointDistribution
-from onlinecal.logs.clusters import Blocks, Clustered, blocks_in_time, labels_of, lags_of
+from onlinecal.logs.clusters import Blocks, blocks_in_time, labels_of, lags_of
 from onlinecal.logs.resampling import FEW, MOST_LEVELS, Resample, grouped
 from onlinecal.measures import cutoff_ce
 from onlinecal.measures.cutoff import cutoff_norm, range_exceeds
@@ -32,30 +32,27 @@ _ROWS_OF_A_LEVEL = 4
 _TIE = 1e-12
 
 
-def calibration_test(
-    gamma: JointDistribution, seed: int, squares: Floats | None = None, resample: Clustered | None = None
-) -> float | None:
+def calibration_test(resample: Resample, seed: int) -> float | None:
     """A p-value of the hypothesis that forecasts are calibrated, by their cutoff calibration error."""
     # Outcomes are drawn at the same predictions `GROUP_DRAWS` times, which is right for every n. For more than
     # `DRAWN_LEVELS` levels, or with weights, it is the limit for large n. Where that is not `near_normal`, outcomes are
-    # drawn at this number of groups of levels; with weights there is no p-value. With `resample`, of clusters, they are
-    # drawn by it, down to `FEW_DRAWS` times.
+    # drawn at this number of groups of levels; with weights there is no p-value. Those of clusters are drawn by them,
+    # down to `FEW_DRAWS` times.
     # Source: Arrieta-Ibarra et al. 2022 (ECCE-R, Kuiper); Bröcker & Smith 2007 for the draws.
-    draws, drawn = GROUP_DRAWS, gamma
-    if resample is not None:
+    draws, gamma = GROUP_DRAWS, resample.gamma
+    drawn, weighted = gamma, resample.weights is not None
+    if resample.clusters:
         draws = min(max(_DRAWN_ROWS // len(resample.of), FEW_DRAWS), GROUP_DRAWS)
-    elif squares is not None or gamma.levels > DRAWN_LEVELS:
-        limit = p_large_n(
-            range_exceeds, cutoff_ce(gamma), gamma, gamma.counts if squares is None else squares
-        )
-        if limit is not None or squares is not None:
+    elif weighted or gamma.levels > DRAWN_LEVELS:
+        limit = p_large_n(range_exceeds, cutoff_ce(gamma), gamma, np.add(*resample.squares))
+        if limit is not None or weighted:
             return limit
         drawn = grouped(gamma, DRAWN_LEVELS)[0]
     rows = None
     if drawn.weight <= min(_ROWS_OF_A_LEVEL * drawn.levels, MOST_LEVELS):
         p = np.repeat(drawn.predictions, np.rint(drawn.counts).astype(np.int64))
         rows = p, np.zeros(len(p)), np.ones(len(p))
-    by = resample or Resample(drawn, rows)
+    by = resample if resample.clusters else Resample(drawn, rows)
     changes = by.changes("calibrated", draws, np.random.default_rng([seed, 5]))
     value = cutoff_ce(drawn) - _TIE
     as_large = sum(int((cutoff_norm(one.gamma, one.residuals) >= value).sum()) for one in changes)

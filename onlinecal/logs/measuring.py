@@ -4,11 +4,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import ALL
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import cores
@@ -22,11 +21,11 @@ from onlinecal.logs.cautions import (
     tiny_groups,
     unresolved_caution,
 )
-from onlinecal.logs.clusters import Blocks, Clustered, blocks_in_time, resampled
+from onlinecal.logs.clusters import Blocks, Clustered, Samples, blocks_in_time
 from onlinecal.logs.columns import Asked
 from onlinecal.logs.evaluated import evaluated
 from onlinecal.logs.evaluation import DECIDING
-from onlinecal.logs.groups import Samples, groups_of
+from onlinecal.logs.groups import groups_of
 from onlinecal.logs.inference import (
     Difference,
     Drift,
@@ -125,15 +124,6 @@ class Report:
     pairs: tuple[tuple[str, str], ...] = ()  # columns of forecasts and of their outcomes, where these differ
 
 
-class Some(NamedTuple):
-    """Some of the rows: how many, their Γ, and where they have weights, the squares of these at each level."""
-
-    rows: int
-    gamma: JointDistribution
-    squares: Floats | None = None
-    resample: Clustered | None = None  # of clusters
-
-
 def measure_log(log: Log, settings: Settings | None = None, more_columns: bool = False) -> Report:
     """The report of a log."""
     settings = settings or Settings()
@@ -161,14 +151,15 @@ def measured(log: Log, name: str, settings: Settings) -> Measured:
     """The measures, groups, scores and cautions of a column of forecasts."""
     integer("measure", "draws", settings.draws, 0, 100_000)
     p, y, w, clusters = log.forecasts[name], log.outcomes, log.weights, log.clusters
-    gamma = _gamma(p, y, w, log.counts)
-    stretches, drift, units = dict[str, Some](), None, Blocks(clusters)
+    drift, units = None, Blocks(clusters)
     if log.times is not None:
         if log.cluster in ("", log.time):
             # Errors near each other may be alike: blocks of times are clusters then.
             units = blocks_in_time((y - p) * (1.0 if w is None else w), clusters)
-        stretches, drift = _some(log, name, _blocks(log), units), drift_test(p, y, w, clusters, settings.seed)
-    resample = resampled(gamma, p, y, w, units)
+        drift = drift_test(p, y, w, clusters, settings.seed)
+    samples = Samples(p, y, w, log.counts, units)
+    gamma = samples.gamma
+    resample = samples.resample(gamma)
     evaluation = evaluated(
         gamma, resample, settings.measures, settings.draws, settings.draws, settings.level, "bootstrap",
         settings.seed,
@@ -178,8 +169,7 @@ def measured(log: Log, name: str, settings: Settings) -> Measured:
         evaluation = replace(
             evaluation,
             groups=groups_of(
-                Samples(p, y, w, log.counts, units), resample, log.members, many, settings.draws,
-                settings.draws, settings.level, settings.seed,
+                samples, resample, log.members, many, settings.draws, settings.draws, settings.level, settings.seed,
             ),
         )  # fmt: skip
     by_chance, share = _by_chance(resample, settings)
@@ -193,13 +183,13 @@ def measured(log: Log, name: str, settings: Settings) -> Measured:
         row.name == "cdl" and row.interval is not None and row.interval[0] > 0.0 and told(row.p_value)
         for row in evaluation.rows
     )
-    samples = rows = None
+    equal = rows = None
     if w is not None and not log.halves:
-        samples, rows = Resample(gamma, (p, y, w)).samples, int(np.count_nonzero(w))
+        equal, rows = Resample(gamma, (p, y, w)).samples, int(np.count_nonzero(w))
     blocked = resample.clusters if units.labels is not clusters else 0
     depends = drift is not None and not blocked and depend(drift)
     said = cautions(
-        gamma, drift, samples, rows, clusters=resample.samples if resample.clusters else None, blocks=blocked,
+        gamma, drift, equal, rows, clusters=resample.samples if resample.clusters else None, blocks=blocked,
         too_few=resample.too_few.removeprefix("none: "),
     )  # fmt: skip
     if log.times is None and clusters is None and log.counts is None:
@@ -209,7 +199,8 @@ def measured(log: Log, name: str, settings: Settings) -> Measured:
         name, gamma, evaluation, decomposition(gamma), decomposition(gamma, "log"),
         line_of(gamma, resample, settings.level), auc_of(gamma, resample, settings.level), worst_threshold(gamma),
         by_chance, share, told(share), " ".join(str(worst_decision_task(gamma)).split()) if cdl else "",
-        said, _parts(_some(log, name, log.groups or {}, units), settings), _parts(stretches, settings), drift, depends,
+        said, _parts(log, log.groups or {}, samples, settings),
+        _parts(log, {} if log.times is None else _blocks(log), samples, settings), drift, depends,
     )  # fmt: skip
 
 
@@ -224,56 +215,32 @@ def _by_chance(resample: Resample, settings: Settings) -> tuple[float | None, fl
     return float(drawn.mean()), (1 + int((drawn >= loss - 1e-12).sum())) / (1 + settings.draws)
 
 
-def _parts(groups: Mapping[str, Some], settings: Settings) -> list[Part]:
-    """The report of each group, corrected for their number."""
+def _parts(log: Log, groups: Mapping[str, Any], samples: Samples, settings: Settings) -> list[Part]:
+    """The report of each group of rows that have weight, corrected for their number."""
     # Intervals are those of Clopper and Pearson for the mean probability of events, less the mean forecast. Their level
     # is 1 − (1 − level)/k of k parts (Bonferroni). They hold for every number of rows, also of different probabilities
     # (Hoeffding 1956, Theorem 5). With weights or clusters they count samples, and hold for many of them.
-    found = list[Part]()
-    for name, (rows, gamma, squares, resample) in groups.items():
-        v = gamma.predictions
-        power = float(((gamma.counts if squares is None else squares) * v * (1.0 - v)).sum())
-        forecast, error = float(gamma.mass @ v), math.sqrt(power) / gamma.weight
-        p: float | None = None
-        if resample is not None:
-            error = resample.error
-        interval = None
-        if resample is None or not resample.too_few:
-            p = calibration_test(gamma, settings.seed, squares, resample)
-            samples = gamma.weight if squares is None else gamma.weight**2 / float(squares.sum())
-            if resample is not None:
+    found, there = list[Part](), {name: rows for name, rows in groups.items() if samples.mass[rows].any()}
+    for name, rows in there.items():
+        some = samples.of(rows)
+        gamma = some.gamma
+        resample, v = some.resample(gamma), gamma.predictions
+        power = float((np.add(*resample.squares) * v * (1.0 - v)).sum())
+        clustered = isinstance(resample, Clustered)
+        error = resample.error if clustered else math.sqrt(power) / gamma.weight
+        forecast, interval, p = float(gamma.mass @ v), None, None
+        if not resample.too_few:
+            p, count = calibration_test(resample, settings.seed), resample.samples
+            if clustered:
                 whole = np.zeros(gamma.levels, dtype=np.int64)
-                samples = float(resample.samples_near(None, whole, np.array([gamma.base_rate]))[0])
-            level = 1.0 - (1.0 - settings.level) / len(groups)
-            low, high = clopper_pearson(np.array([gamma.base_rate]), samples, 0.5 * (1.0 - level))
+                count = float(resample.samples_near(None, whole, np.array([gamma.base_rate]))[0])
+            level = 1.0 - (1.0 - settings.level) / len(there)
+            low, high = clopper_pearson(np.array([gamma.base_rate]), count, 0.5 * (1.0 - level))
             interval = float(low[0]) - forecast, float(high[0]) - forecast
-        found.append(Part(name, rows, forecast, gamma.base_rate, error, interval, brier(gamma), p, p))
+        found.append(
+            Part(name, log.rows_of(rows), forecast, gamma.base_rate, error, interval, brier(gamma), p, p)
+        )
     return with_holm(found)
-
-
-def _some(log: Log, name: str, groups: Mapping[str, Any], units: Blocks) -> dict[str, Some]:
-    found = dict[str, Some]()
-    for label, rows in groups.items():
-        p, y = log.forecasts[name][rows], log.outcomes[rows]
-        w = np.ones(len(p)) if log.weights is None else log.weights[rows]
-        counts = None if log.counts is None else log.counts[rows]
-        if not w.any():
-            continue
-        gamma, squares, resample = _gamma(p, y, w, counts), None, None
-        if units.labels is not None:
-            resample = Clustered(gamma, (p, y, w), units.labels[rows], units.wider, units.too_few)
-        elif log.weights is not None:
-            level = np.searchsorted(gamma.predictions, p[w > 0.0])
-            squares = np.bincount(level, w[w > 0.0] ** 2, gamma.levels).astype(np.float64)
-        found[label] = Some(log.rows_of(rows), gamma, squares, resample)
-    return found
-
-
-def _gamma(p: Floats, y: Floats, weights: Floats | None, counts: Floats | None) -> JointDistribution:
-    """Γ of rows, or of different ones that are there so often."""
-    if counts is None:
-        return JointDistribution.from_samples(p, y, weights=weights)
-    return JointDistribution.from_counts(p, counts, counts * y)
 
 
 def _blocks(log: Log) -> dict[str, Any]:

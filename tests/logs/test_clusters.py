@@ -128,12 +128,11 @@ def test_the_test_of_a_group_rejects_calibrated_clusters_rarely(rate, spread, se
         p = rate * (1.0 + spread * rng.uniform(-1.0, 1.0, 200))[labels]
         y = (np.where(rng.random(1000) < 0.9, rng.random(200)[labels], rng.random(1000)) < p) * 1.0
         gamma = oc.JointDistribution.from_samples(p, y)
-        clustered.append(calibration_test(gamma, i, None, Clustered(gamma, (p, y, np.ones(1000)), labels)))
+        clustered.append(calibration_test(Clustered(gamma, (p, y, np.ones(1000)), labels), i))
         if spread and i < 10:
-            alone.append(calibration_test(gamma, i))
+            alone.append(calibration_test(Resample(gamma, None), i))
             shifted = oc.JointDistribution.from_samples(p + 0.2, y)
-            resample = Clustered(shifted, (p + 0.2, y, np.ones(1000)), labels)
-            biased.append(calibration_test(shifted, i, None, resample))
+            biased.append(calibration_test(Clustered(shifted, (p + 0.2, y, np.ones(1000)), labels), i))
     assert scipy.stats.binom.sf(sum(x <= 0.05 for x in clustered) - 1, 100, 0.06) > 1e-7
     assert all(x <= 0.05 for x in biased)
     assert not spread or min(alone) <= 0.05  # but for 1e-6

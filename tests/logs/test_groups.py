@@ -10,10 +10,10 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import Table
 from onlinecal.logs import reference
-from onlinecal.logs.clusters import Blocks
+from onlinecal.logs.clusters import Blocks, Samples
 from onlinecal.logs.columns import Asked
 from onlinecal.logs.evaluation import evaluate
-from onlinecal.logs.groups import SHOWN, Families, Samples, furthest
+from onlinecal.logs.groups import SHOWN, Families, furthest
 from onlinecal.logs.measuring import Settings, measure_log
 from onlinecal.logs.reading import read_log
 from onlinecal.logs.source import report_of

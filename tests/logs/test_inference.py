@@ -11,6 +11,7 @@ import onlinecal as oc
 from onlinecal.logs import inference
 from onlinecal.logs.cautions import cautions, duplicates
 from onlinecal.logs.inference import calibration_test, drift_test, holm, p_large_n, score_differences
+from onlinecal.logs.resampling import Resample
 from onlinecal.measures.cutoff import largest_exceeds, range_exceeds
 
 G = oc.JointDistribution
@@ -21,15 +22,19 @@ def rare(found, share, runs):
     return scipy.stats.binom.sf(int(np.sum(np.array(found) <= 0.05)) - 1, runs, share) > 1e-7
 
 
+def p_of(gamma, seed, samples=None):
+    return calibration_test(Resample(gamma, samples), seed)
+
+
 def test_the_calibration_test_keeps_its_size_and_sees_a_bias(seed):
     rng = np.random.default_rng(seed)
     found = []
     for i in range(150):
         p = np.round(rng.beta(2, 5, 40), 1)
-        found.append(calibration_test(G.from_samples(p, rng.random(40) < p), i))
+        found.append(p_of(G.from_samples(p, rng.random(40) < p), i))
     assert rare(found, 0.05, 150)
     # All outcomes 1 at 0.1, 40 times: the same happens with probability 1e-40.
-    assert calibration_test(G.from_counts([0.1], [40], [40]), 0) == 1e-4
+    assert p_of(G.from_counts([0.1], [40], [40]), 0) == 1e-4
 
 
 def test_the_calibration_test_of_many_levels_is_its_limit():
@@ -37,10 +42,11 @@ def test_the_calibration_test_of_many_levels_is_its_limit():
     p = rng.random(3000)
     gamma = G.from_samples(p, rng.random(3000) < p)
     table = oc.evaluate(gamma, measures=["cutoff_ce"], reference=1)
-    assert calibration_test(gamma, 0) == pytest.approx(table.rows[0].p_large_n, rel=1e-12)
+    assert p_of(gamma, 0) == pytest.approx(table.rows[0].p_large_n, rel=1e-12)
     # Weights of 1 each are as no weights.
-    assert calibration_test(gamma, 0, gamma.counts) == calibration_test(gamma, 0)
-    assert calibration_test(G.from_counts([0.0, 1.0], [3, 3], [0, 3]), 0) == 1.0
+    y = gamma.positives  # of distinct forecasts
+    assert p_of(gamma, 0, (gamma.predictions, y, np.ones(3000))) == p_of(gamma, 0)
+    assert p_of(G.from_counts([0.0, 1.0], [3, 3], [0, 3]), 0) == 1.0
 
 
 @pytest.mark.parametrize("tail", [range_exceeds, largest_exceeds])
@@ -65,10 +71,10 @@ def test_p_values_for_large_n_keep_their_level_or_are_not_given(tail):
 def test_rare_events_in_many_levels_are_drawn_at_groups(seed):
     """An event of the largest forecast is as unlikely as any: 0.041, and 9,999 draws tell that by 0.012 (6 σ)."""
     v, last = np.linspace(1e-5, 1.1e-5, 4000), np.arange(4000) == 3999
-    assert calibration_test(G.from_samples(v, last), seed) == pytest.approx(-np.expm1(-v.sum()), abs=0.012)
-    assert calibration_test(G.from_samples(v, 0.0 * v), seed) == 1.0
-    weighted = G.from_samples(v, last, weights=np.full(4000, 2.0))
-    assert calibration_test(weighted, seed, np.full(4000, 4.0)) is None
+    assert p_of(G.from_samples(v, last), seed) == pytest.approx(-np.expm1(-v.sum()), abs=0.012)
+    assert p_of(G.from_samples(v, 0.0 * v), seed) == 1.0
+    two = np.full(4000, 2.0)
+    assert p_of(G.from_samples(v, last, weights=two), seed, (v, last, two)) is None
 
 
 def after_another(rng, n, rho):

@@ -98,7 +98,10 @@ def test_groups_and_stretches_of_time(tmp_path):
         q, y = rows["q"], rows["y"]
         wanted = q.mean(), y.mean(), np.sqrt((q * (1 - q)).sum()) / len(q), ((q - y) ** 2).mean()
         assert (part.forecast, part.event, part.error, part.brier) == pytest.approx(wanted, rel=1e-12)
-        assert (part.rows, part.p_value) == (len(rows), calibration_test(G.from_samples(q, y), 0))
+        assert (part.rows, part.p_value) == (
+            len(rows),
+            calibration_test(Resample(G.from_samples(q, y), None), 0),
+        )
     assert [part.adjusted for part in column.groups] == holm([part.p_value for part in column.groups])
     assert sum(part.rows for part in column.blocks) == 800
     assert column.blocks[0].name == "2001-01-01 to 2001-04-10"
