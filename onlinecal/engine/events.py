@@ -62,8 +62,12 @@ class Events:
 
     def parts_of(self, first: int, last: int, times: Any) -> Any:
         """The part of each question: stretch · streams + stream."""
-        part = np.searchsorted(self.cuts, times, side="right") * self.streams
-        return part + (0 if self.streams_of is None else self.streams_of(first, last))
+        streams = (
+            np.zeros(last + 1 - first, np.int64) if self.streams_of is None else self.streams_of(first, last)
+        )
+        if not len(self.cuts):
+            return streams
+        return np.searchsorted(self.cuts, times, side="right") * self.streams + streams
 
     def part_of(self, number: int, time: float) -> int:
         """The part of one question."""
@@ -82,22 +86,22 @@ class Events:
         part = self.parts_of(first, last, asked) if self.parted else np.zeros(0, np.int64)
         if not (at_once or old or self.by_outcome):
             at_once = bool(known[-1] < soon and (known[:-1] < asked[1:]).all())
-        if at_once:
-            names, part = _numbered(part) if self.parted else ([0], np.zeros(0, np.int32))
-            return Listed(np.zeros(0, np.int64), part, names, asked, known, new)
-        if self.parted:
+        if self.parted and old:
             part = np.concatenate([self.waiting[:, 2], part])
         names, own = _numbered(part) if self.parted else ([0], np.zeros(0, np.int32))
+        if at_once:
+            return Listed(np.zeros(0, np.int64), own, names, asked, known, new)
         ends = np.concatenate([self.known, known.reshape(new, -1)])
         times, columns = ends.ravel(), ends.shape[1]
         # Stable: outcomes of one time come in the order of their questions.
         due = np.argsort(times, kind="stable") if (times[1:] < times[:-1]).any() else np.arange(len(times))
-        place = np.concatenate([self.waiting[:, 1], np.empty(new, np.int64)])
-        room = np.concatenate([self.free, np.empty(old + new, np.int64)])
+        # Memory that is not touched costs nothing.
+        place, room = np.empty(old + new, np.int64), np.empty(len(self.free) + old + new, np.int64)
+        place[:old], room[: len(self.free)] = self.waiting[:, 1], self.free
         codes = np.empty(new + len(due), np.int64)
-        owners = np.empty(len(codes) if len(own) else 0, np.int64)
+        parts = np.empty(len(codes) if len(own) else 0, np.int32)
         size, told, free, self.places = merge(
-            asked, ends, due, soon, place, room, len(self.free), self.places, codes, owners
+            asked, ends, due, soon, place, room, len(self.free), self.places, own, codes, parts
         )
         self.free = room[:free].copy()
         if columns == 2:  # what is over for one outcome cannot happen again
@@ -109,24 +113,26 @@ class Events:
         numbers = np.where(
             left < old, np.append(self.waiting[:, 0], 0)[np.minimum(left, old)], left - old + first
         )
-        parts = part[left] if self.parted else np.zeros_like(left)
-        self.waiting, self.known = np.stack([numbers, place[left], parts], axis=1), ends[left]
-        return Listed(codes[:size], own[owners[:size]] if len(own) else own, names, asked, known, told)
+        of = part[left] if self.parted else np.zeros_like(left)
+        self.waiting, self.known = np.stack([numbers, place[left], of], axis=1), ends[left]
+        return Listed(codes[:size], parts[:size], names, asked, known, told)
 
 
 def _numbered(parts: Ints) -> tuple[list[int], Any]:
     """The different parts, and which of them each is; none where there is one."""
     least = parts.min()
-    there = np.bincount(parts - least) > 0  # `np.unique` sorts them, which takes five times as long
-    which = (np.cumsum(there) - 1).astype(np.int32)[parts - least]
+    above = parts - least if least else parts
+    there = np.bincount(above) > 0  # `np.unique` sorts them, which takes five times as long
+    which = (np.cumsum(there) - 1).astype(np.int32)[above]
     return (np.flatnonzero(there) + least).tolist(), which if there.sum() > 1 else which[:0]
 
 
 @kept
 def merge(
-    asked: Any, ends: Any, due: Any, soon: float, place: Any, free: Any, many: int, places: int, codes: Any, owners: Any
+    asked: Any, ends: Any, due: Any, soon: float, place: Any, free: Any, many: int, places: int, own: Any, codes: Any,
+    parts: Any,
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """Writes the codes in order and, where there is room, the index of the question of each.
+    """Writes the codes in order and, where there is room, the part of the question of each, of its `own`.
 
     `due` are the outcomes in order. A place is free again after the last outcome of its question.
     """
@@ -146,8 +152,8 @@ def merge(
             if before == of and kind == RESOLVE:
                 size, kind = size - 1, BOTH
             codes[size], before = place[of] * CODE + kind, -1
-            if len(owners) > 0:
-                owners[size] = of
+            if len(parts) > 0:
+                parts[size] = own[of]
             size += 1
         if i < old + new:
             if many == 0:
@@ -158,7 +164,7 @@ def merge(
             if not min(ends[i, 0], ends[i, two]) < np.inf:
                 many += 1
             codes[size], before = place[i] * CODE + ASK, i
-            if len(owners) > 0:
-                owners[size] = i
+            if len(parts) > 0:
+                parts[size] = own[i]
             size += 1
     return size, told, many, places

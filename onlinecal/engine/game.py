@@ -404,8 +404,10 @@ def _streams_of(nature: Any, name: str, streams: int, first: int, last: int) -> 
     except Exception as error:
         raise InvalidForecast(f"{said}: {failure(error)}") from error
     each = told.shape == (last + 1 - first,)
-    wrong = told[~np.isin(told, range(streams))][:4] if each else told
-    if not each or len(wrong):
+    if not each or not (
+        told.min() >= 0 and told.max() < streams and (told == (whole := told.astype(np.int64))).all()
+    ):
+        wrong = told[~np.isin(told, range(streams))][:4] if each else told
         expected = f"{last + 1 - first} integers from 0 to {streams - 1}"
         raise InvalidForecast(f"{said} gave {brief(wrong)}; expected {expected}")
-    return told.astype(np.int64)
+    return whole
