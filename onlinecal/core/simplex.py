@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -129,12 +128,14 @@ def simplex_parts(m: int, k: int) -> Ints:
     >>> simplex_parts(2, 3).tolist()
     [[0, 0, 2], [0, 1, 1], [0, 2, 0], [1, 0, 1], [1, 1, 0], [2, 0, 0]]
     """
-    # Of m + K − 1 places, K − 1 are bars between the parts.
-    bars = np.fromiter(
-        (each for chosen in combinations(range(m + k - 1), k - 1) for each in chosen), np.int64
-    ).reshape(-1, k - 1)
-    ends = np.column_stack([np.full(len(bars), -1), bars, np.full(len(bars), m + k - 1)])
-    return np.diff(ends, axis=1) - 1
+    parts, left = np.zeros((1, 0), np.int64), np.array([m])
+    for _ in range(k - 1):
+        # Each row goes on with 0, …, as many as are left.
+        many = left + 1
+        following = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
+        parts = np.column_stack([np.repeat(parts, many, axis=0), following])
+        left = np.repeat(left, many) - following
+    return np.column_stack([parts, left])
 
 
 def simplex_grid(m: int, k: int) -> Floats:

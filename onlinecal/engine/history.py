@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,6 @@ class Counted:
         #: that of all parts too, since there may be thousands of them, which take long to sum
         self.whole = np.zeros((runs, 1, len(self.grid), outcomes), np.int64)
         self.parts: dict[int, Any] = {} if several else {0: self.whole}
-        self._points: dict[Any, int] = {value: i for i, value in enumerate(self.grid.tolist())}
         #: the last `before_stretches`, how many stretches are in it, and the first part that has changed since
         self._before, self._stretches, self._changed = np.zeros((2, 0, 0, 0), np.int64), 0, 0
 
@@ -100,7 +100,11 @@ class Counted:
 
     def place_of(self, run: int, forecast: Any) -> int | None:
         """The place of a forecast on the grid; None where it is not there."""
-        return self._points.get(forecast)
+        return self._places.get(forecast)
+
+    @cached_property
+    def _places(self) -> dict[float, int]:
+        return {value: place for place, value in enumerate(self.grid.tolist())}
 
     def before_stretches(self, streams: int, most: int) -> tuple[Any, Any]:
         """Rounds and outcomes 1 before each stretch, (stretches + 1, runs, points) each.
