@@ -265,10 +265,10 @@ class Game(Result):
             if self.streams > 1:
                 streams = self.events.parts_of(first, self.asked + rounds, times) % self.streams
             log = self.transcripts.lend(first, times, listed.known, streams, listed.told)
-        runs, (rules, shown) = len(self.runs), self._rules()
+        runs, (rules, context) = len(self.runs), self._rules()
         play = partial(
             loop.play_runs(), *loop.steps_of(self.forecaster, self.nature), self.rows, self.mine_from, self.tables,
-            loop.Questions(listed.codes, listed.parts, listed.times, self.asked), rules, shown,
+            loop.Questions(listed.codes, listed.parts, listed.times, self.asked), rules, context,
             loop.Told(*lent, *log, laws),
         )  # fmt: skip
         threads = min(self.threads, runs, max(1, runs * rounds // THREAD))
@@ -331,7 +331,7 @@ class Game(Result):
             int(theirs.sight), draws, sides, theirs.hear is not None, mine.note + theirs.note > 0,
             theirs.reveal is not None or len(needs) + len(theirs.times) > 0,
         )  # fmt: skip
-        return rules, loop.Shown(
+        return rules, loop.Context(
             np.array(needs, np.int64).reshape(-1, 2),
             np.array([] if self.transcripts is None else [places[kind] for kind in self.transcripts.kinds], np.int64),
             np.array(theirs.times, np.int64), np.array([places[group] for group in self.groups], np.int64),

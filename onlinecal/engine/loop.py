@@ -50,7 +50,9 @@ Rules, RULES = _record(
 #: the context: from where in nature's note to where in the forecaster's it goes (from −1: the time). Then: the places
 #: in nature's note that are logged, those of the time, and those of groups. These vectors are apart from the rules,
 #: since numba counts every vector of a tuple that is handed on, which takes longer than a round.
-Shown, SHOWN = _record("Shown", needs=int64[:, ::1], keeps=int64[::1], times=int64[::1], groups=int64[::1])
+Context, CONTEXT = _record(
+    "Context", needs=int64[:, ::1], keeps=int64[::1], times=int64[::1], groups=int64[::1]
+)
 #: the history, as `history` says; a log of told rounds as in `transcripts` (empty: none); and laws (empty: none)
 Told, TOLD = _record(
     "Told", grid=F1, counts=int64[:, :, :, ::1], said=F2, owner=int32[:, ::1], filled=int64[::1], log=F3,
@@ -172,7 +174,7 @@ def add_law(laws, law, size, outcomes, outcome):
 
 @kernel
 def play_run(
-    say, draw, side, learn, move, hear, reveal, mine, theirs, table_at, length, questions, rules, shown, grid_at,
+    say, draw, side, learn, move, hear, reveal, mine, theirs, table_at, length, questions, rules, context, grid_at,
     points, counts_at, counted, said, owner, filled, log, logged, laws, r,
 ):  # fmt: skip
     """Plays the events in one run: what stopped it, the question, and the value that did."""
@@ -181,7 +183,7 @@ def play_run(
     counts = carray(counts_at, counted).view(np.int64)
     number, before, fault = questions.asked, questions.asked, FINE
     events, parts, times = questions.events, questions.parts, questions.times
-    needs, keeps, timed, groups = shown.needs, shown.keeps, shown.times, shown.groups
+    needs, keeps, timed, groups = context.needs, context.keeps, context.times, context.groups
     at_once, last = len(events) == 0, len(times) if len(events) == 0 else len(events)
     slot, kind, own, keys = 0, BOTH, 0, said.view(np.int64)
     outcomes, per = rules.outcomes, 1.0 if rules.classes else points - 1.0
@@ -248,13 +250,13 @@ def play_run(
 RESULT = types.Tuple((int64, int64, int64, float64))
 STEPS = SAY, DRAW, SIDE, LEARN, MOVE, LEARN, REVEAL
 SIGNATURE = RESULT(
-    *map(types.FunctionType, STEPS), F2, int64, F2, QUESTIONS, RULES, SHOWN, TOLD, int64, int64
+    *map(types.FunctionType, STEPS), F2, int64, F2, QUESTIONS, RULES, CONTEXT, TOLD, int64, int64
 )
 
 
 def _play_runs(
     say: Any, draw: Any, side: Any, learn: Any, move: Any, hear: Any, reveal: Any, rows: Any, mine_from: int,
-    tables: Any, questions: Any, rules: Any, shown: Any, told: Any, first_run: int, last_run: int,
+    tables: Any, questions: Any, rules: Any, context: Any, told: Any, first_run: int, last_run: int,
 ) -> tuple[int, int, int, float]:  # fmt: skip
     """Plays the events in these runs: what stopped the first that was stopped, its run, the question, the value.
 
@@ -268,7 +270,7 @@ def _play_runs(
         theirs, mine = pointer(rows[r].ctypes), pointer(rows[r, mine_from:].ctypes)
         table = pointer(tables[r].ctypes)
         fault, number, value = play_run(
-            say, draw, side, learn, move, hear, reveal, mine, theirs, table, tables.shape[1], questions, rules, shown,
+            say, draw, side, learn, move, hear, reveal, mine, theirs, table, tables.shape[1], questions, rules, context,
             pointer(told.grid.ctypes), points, pointer(counts.view(np.float64).ctypes), counts.size,
             told.said[listed], told.owner[listed], told.filled, log, told.logged, laws, r,
         )  # fmt: skip
