@@ -451,6 +451,11 @@ def test_pictures_of_classes():
     table = oc.plots.triangle_table(gamma)
     assert table["share"].to_numpy() == pytest.approx(gamma.mass)
     assert table[[f"share {k}" for k in range(3)]].to_numpy() == pytest.approx(gamma.means)
+    # Where the shares are not the forecast there is an arrow, with its tip at the shares.
+    (axis,), corners = oc.plots.triangle(gamma).axes, np.array([(0, 0), (1, 0), (0.5, 0.75**0.5)])
+    tips = np.array([arrow.get_xy()[0] for arrow in axis.patches])
+    off = gamma.means[(gamma.means != gamma.predictions).any(axis=1)]
+    assert np.sort(tips, axis=0) == pytest.approx(np.sort(off @ corners, axis=0))
     rng = np.random.default_rng(0)
     many = rng.dirichlet([1, 1, 1], 2000)
     table = oc.plots.triangle_table(many, np.arange(2000) % 3)
