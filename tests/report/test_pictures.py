@@ -11,7 +11,7 @@ from matplotlib.text import Text
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, OnlinecalError
-from onlinecal.report import plots
+from onlinecal.report import facets, plots
 from onlinecal.report.gammas import study_gammas
 from onlinecal.report.pictures import KINDS, draw
 from onlinecal.report.plots import save
@@ -265,3 +265,12 @@ def test_each_picture_has_a_function_and_a_table():
     # Five are of people's own forecasts, one of the rounds of a world: they are in no results file.
     assert pictures == {*KINDS, "classes", "decision", "murphy", "trajectory", "triangle", "world"}
     assert {f"{name}_table" for name in pictures} | pictures | others == set(plots.__all__)
+
+
+def test_parts_are_stacked_and_empty_ones_leave_types_as_they_are():
+    table = facets.stacked([{"n": np.array([1, 2]), "mark": "a"}, {"n": np.zeros(0)}, {"n": 3, "x": 0.5}])
+    assert table["n"].tolist() == [1, 2, 3]
+    assert table["n"].dtype == int
+    assert table["mark"].tolist() == ["a", "a", ""]
+    assert table["x"].isna().tolist() == [True, True, False]
+    assert facets.stacked([{"n": np.zeros(0)}]).columns.tolist() == ["n"]
