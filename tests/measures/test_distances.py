@@ -19,6 +19,7 @@ from onlinecal.measures import (
     kernel_ce,
     smooth_ce,
 )
+from onlinecal.measures.distance_metric import _at_nodes
 from onlinecal.measures.distance_upper import true_distance, true_distance_of_gamma
 from onlinecal.measures.interval import interval_ce_bracket, interval_ce_witness, least_max_width, prefix_sums
 from tests.marks import slow
@@ -172,6 +173,16 @@ def test_brackets_of_a_metric_are_as_narrow_as_stated(seed):
     found = distance_in_metric(gamma, metric="identity")
     assert found.width < 2e-3
     assert found.lower <= 2 * smooth_ce(gamma)
+
+
+def test_levels_between_the_nodes_move_to_the_nearer_one(seed):
+    gamma, u = many_levels(seed, 300), np.array([0.0, 0.1, 0.35, 0.8, 1.0])
+    one, zero, moved = _at_nodes(gamma, "identity", u)
+    apart = np.abs(gamma.predictions[:, None] - u)
+    assert moved == pytest.approx(gamma.mass @ apart.min(axis=1))
+    near = apart.argmin(axis=1)[:, None] == np.arange(5)
+    assert one == pytest.approx((gamma.mass * gamma.means) @ near)
+    assert one + zero == pytest.approx(gamma.mass @ near)
 
 
 @pytest.mark.parametrize("bias", [0.0, -0.4])

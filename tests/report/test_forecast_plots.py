@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.collections import PolyCollection
 from scipy.stats import binom
 from sklearn.metrics import brier_score_loss
 
@@ -155,6 +156,11 @@ def test_the_smoothed_diagram_is_the_regression_at_smooth_ece(gamma):
     assert np.array_equal(ends[:, 0], np.stack((found.at, found.means), axis=1)[:-1])
     thick = 0.5 * (found.density[1:] + found.density[:-1])
     assert line.get_linewidths() == pytest.approx(0.5 + 2.5 * thick / found.density.max())
+    for band in (0.95, None):
+        axis = plots.reliability(gamma, kind="smooth", band=band).axes[0]
+        filled = [c.get_paths()[0].vertices for c in axis.collections if isinstance(c, PolyCollection)]
+        assert len(filled) == (band is not None)
+        assert all(v[:, 1].max() == found.band(0.95)[1].max() for v in filled)
     # It ends where predictions do.
     rng = np.random.default_rng(0)
     p = 0.1 + 0.05 * rng.random(500)
