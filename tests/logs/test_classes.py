@@ -60,6 +60,8 @@ def test_the_table_has_the_measures_of_gamma_and_of_its_events(n, k):
     assert set(got) == {*want, *bracketed}
     for name, value in want.items():
         assert got[name] == pytest.approx(value, abs=1e-12), name
+    tested = {name for name in want if name.endswith("ece") or name.startswith(("classwise", "kernel"))}
+    assert {row.name for row in found.rows if row.p_value is not None} == tested
     low, high = next(row.interval for row in found.rows if row.name == "brier")
     assert low <= got["brier"] <= high
     assert high - low < 3 * n**-0.5

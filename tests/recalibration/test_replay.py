@@ -537,6 +537,7 @@ def test_an_index_of_dates_that_falls_is_refused():
 @pytest.mark.parametrize("way", ["platt", "tracking"])
 def test_few_rows_cost_little(way, seed):
     """Calibrated forecasts, 200 times 10 rows: the Brier score grows by .00 to .02; by .1 with the ridge 1."""
+    assert METHODS[way].ridge == 100.0
     rng = np.random.default_rng(seed)
     found = {}
     for name in (way, {"name": {"platt": "online_platt", "tracking": "tracking_platt"}[way]}):
