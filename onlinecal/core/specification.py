@@ -34,7 +34,7 @@ STEPS: Check = check_steps
 
 @dataclass(frozen=True)
 class Checked(validation.Named):
-    """Base of frozen dataclasses of parameters, which are checked when one is made."""
+    """Base of frozen dataclasses of parameters, which are checked when one is made. Lists become tuples."""
 
     #: what is allowed of each parameter
     allowed: ClassVar[Mapping[str, Check]] = MappingProxyType({})
@@ -42,6 +42,9 @@ class Checked(validation.Named):
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
+        for name, value in parameters(self).items():
+            if isinstance(value, list):
+                object.__setattr__(self, name, tuple(value))
         for name, check in self.allowed.items():
             check(name, getattr(self, name))
 
@@ -127,12 +130,22 @@ def optional(check: Check) -> Check:
     return lambda name, value: None if value is None else check(name, value)
 
 
-def listed(name: str, values: Any, what: str, many: int | None = None) -> tuple[Any, ...]:
-    """The values as a tuple, refused unless they are a list of `many` things, or of at least one."""
+def listed(name: str, values: Any, what: str, many: int | None = None, least: int = 1) -> tuple[Any, ...]:
+    """The values as a tuple, refused unless they are a list of `many` things, or of at least so many."""
     good = isinstance(values, Sequence) and not isinstance(values, str)
-    if not good or (len(values) != many if many is not None else not values):
+    if not good or (len(values) != many if many is not None else len(values) < least):
         raise InvalidParameter(f"{name} = {values!r}; expected {many or 'a list of'} {what}")
     return tuple(values)
+
+
+def several(check: Check, what: str, many: int | None = None) -> Check:
+    """A list of `many` of them, or of at least one; `what` they are."""
+
+    def each(name: str, values: Any) -> None:
+        for k, value in enumerate(listed(name, values, what, many)):
+            check(f"{name}[{k}]", value)
+
+    return each
 
 
 def part(role: str) -> Check:
@@ -151,22 +164,11 @@ def part(role: str) -> Check:
 
 def parts(role: str) -> Check:
     """A list of at least one of them."""
-
-    def check(name: str, values: Any) -> None:
-        for k, value in enumerate(listed(name, values, f"{role}s")):
-            part(role)(f"{name}[{k}]", value)
-
-    return check
+    return several(part(role), f"{role}s")
 
 
 class Composition(Specification):
     """A strategy made of others, which are parameters or in lists that are: the facts follow from theirs."""
-
-    def __post_init__(self) -> None:
-        for name, value in parameters(self).items():
-            if isinstance(value, list):
-                object.__setattr__(self, name, tuple(value))
-        super().__post_init__()
 
     @property
     def _parts(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from onlinecal.forecasters.hedging import point_of
 
 
 def _names(name: str, groups: Any) -> None:
-    listed(name, groups, "names of groups", len(groups) if isinstance(groups, tuple | list) else None)
+    listed(name, groups, "names of groups", least=0)
     if not all(isinstance(group, str) for group in groups) or len({*groups}) < len(groups):
         raise InvalidParameter(f"{name} = {groups!r}; expected different names")
 

@@ -21,6 +21,10 @@ WIDE, CELLS, GIVEN = range(3)
 DRAWN, BIAS, FALLS = range(3)
 
 
+#: the fact `memory` of a nature that keeps numbers of levels, or of cells of them
+memory_of_levels: Any = property(lambda self: "O(t)" if self.cells is None else "O(cells)")
+
+
 def level_nature(
     move: Any, hear: Any, given: Sequence[float], *, numbers: int = 2, own: float = 0.0, cells: int | None = None,
     note: int = 0, classes: int = 0,

@@ -12,8 +12,8 @@ from onlinecal.core.specification import (
     OfPlain,
     Specification,
     declared,
-    listed,
     number,
+    several,
     specified,
 )
 from onlinecal.engine.law import brief
@@ -66,9 +66,8 @@ class OfNatures(Composition, Nature):
 
 def check_weights(values: Any, what: str, many: int) -> None:
     """Refuses weights that are not one for each part, at least 0, and not all 0."""
-    for i, weight in enumerate(weights := listed("weights", values, f"numbers, one a {what}", many)):
-        number(0.0, 1e9)(f"weights[{i}]", weight)
-    if sum(weights) <= 0.0:
+    several(number(0.0, 1e9), f"numbers, one a {what}", many)("weights", values)
+    if sum(values) <= 0.0:
         raise InvalidParameter(f"weights = {values!r}; expected one above 0")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.simplex import UNIT
-from onlinecal.core.specification import allow, listed, number, whole
+from onlinecal.core.specification import allow, number, several, whole
 from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
 from onlinecal.engine.steps import Run, kernel, law, note, shared, table
@@ -20,8 +20,7 @@ MOST = 1000
 
 def simplex_point(name: str, values: Any) -> None:
     """Refuses anything but K ≥ 2 probabilities that sum to 1."""
-    for k, value in enumerate(listed(name, values, "probabilities, one for each class")):
-        number(0.0, 1.0)(f"{name}[{k}]", value)
+    several(number(0.0, 1.0), "probabilities, one for each class")(name, values)
     if not 2 <= len(values) <= MOST:
         raise InvalidParameter(f"{name} = {values!r}; expected 2 to {MOST} probabilities")
     if abs(sum(values) - 1.0) > UNIT:
@@ -37,20 +36,7 @@ def exact(values: Any) -> list[float]:
 
 
 @dataclass(frozen=True)
-class OfVectors(Nature):
-    """A nature whose parameters are lists of probabilities, one for each class."""
-
-    of_classes = True
-
-    def __post_init__(self) -> None:
-        for name in self.allowed:
-            if isinstance(getattr(self, name), list):
-                object.__setattr__(self, name, tuple(getattr(self, name)))
-        super().__post_init__()
-
-
-@dataclass(frozen=True)
-class Categorical(OfVectors):
+class Categorical(Nature):
     """Independent draws of one distribution over K classes: q_t = q.
 
     Parameters
@@ -59,6 +45,7 @@ class Categorical(OfVectors):
         The probability of each class. They sum to 1.
     """
 
+    of_classes = True
     needs_horizon, safe_under_delay, memory = False, True, "O(1)"
     allowed = allow(q=simplex_point)
 
@@ -81,7 +68,7 @@ def keep_shares(run: Run, size: int, forecast: float, number: int) -> float:
 
 
 @dataclass(frozen=True)
-class DriftClasses(OfVectors):
+class DriftClasses(Nature):
     """Draws of a distribution that moves evenly from one to another: q_t = a + (b − a)(t − ½)/T.
 
     Parameters
@@ -90,6 +77,7 @@ class DriftClasses(OfVectors):
         a and b, the probabilities of the classes. Each sums to 1. In tables also ``from`` and ``to``.
     """
 
+    of_classes = True
     needs_horizon, safe_under_delay, memory = True, True, "O(1)"
     allowed = allow(first=simplex_point, last=simplex_point)
     synonyms = ENDS

@@ -5,10 +5,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from onlinecal.core.guarantee import Sight
-from onlinecal.core.specification import UNIT, allow, listed, number, optional, whole
+from onlinecal.core.specification import UNIT, allow, number, optional, several, whole
 from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
 from onlinecal.engine.steps import Run, kernel, law, note, shared, state
@@ -23,6 +23,7 @@ from onlinecal.natures._levels import (
     ends_of,
     level,
     level_nature,
+    memory_of_levels,
 )
 from onlinecal.natures.base import Nature
 
@@ -49,17 +50,13 @@ class KinkApproach(Nature):
     """
 
     version: ClassVar[int] = 2
+    sight = Sight.LAW
+    needs_horizon, safe_under_delay, memory = False, True, memory_of_levels
     allowed = allow(kink=UNIT, dwell=number(1e-3, 100.0), cells=optional(whole(1, 10**6)))
 
     kink: float = 0.5
     dwell: float = 0.2
     cells: int | None = None
-    sight = Sight.LAW
-    needs_horizon, safe_under_delay = False, True
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        return "O(t)" if self.cells is None else "O(cells)"
 
     def start(self, horizon: int, stream: Stream) -> steps.Nature:
         return level_nature(approach, count_round, [self.kink, self.dwell], cells=self.cells)
@@ -156,16 +153,11 @@ class LogisticPolicy(Nature):
     """
 
     version: ClassVar[int] = 2
+    allowed = allow(weights=several(number(-1000.0, 1000.0), "numbers", 8))
 
     weights: tuple[float, ...] = (0.244, -0.025, -0.058, 0.118, 0.036, 0.081, -0.041, 0.599)
     sight = Sight.LAW
     needs_horizon, safe_under_delay, memory = False, True, "O(t)"
-
-    def __post_init__(self) -> None:
-        weights: Any = listed("weights", self.weights, "numbers", 8)
-        for i, weight in enumerate(weights):
-            number(-1000.0, 1000.0)(f"weights[{i}]", weight)
-        object.__setattr__(self, "weights", tuple(map(float, weights)))
 
     def start(self, horizon: int, stream: Stream) -> steps.Nature:
         return level_nature(weigh, count_round, self.weights)

@@ -71,12 +71,7 @@ class Replay(Nature):
             if not isinstance(value, str) and (value is not None or name in ("file", "outcome")):
                 raise InvalidParameter(f"{name} = {value!r}; expected text")
         super().__post_init__()
-        listed(
-            "groups",
-            self.groups,
-            "columns",
-            len(self.groups) if isinstance(self.groups, tuple | list) else None,
-        )
+        listed("groups", self.groups, "columns", least=0)
         table = Table(located(self.file))
         columns = (
             _outcomes(table, self.outcome, self.above),
