@@ -10,7 +10,7 @@ from onlinecal.core.specification import UNIT, allow, optional, whole, word
 from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
 from onlinecal.engine.steps import Run, kernel, law, shared
-from onlinecal.natures._levels import BIAS, GIVEN, drawn_level, level, level_nature
+from onlinecal.natures._levels import BIAS, GIVEN, drawn_level, level, level_nature, memory_of_levels
 from onlinecal.natures.base import Nature
 
 
@@ -90,15 +90,21 @@ def _share_of_resolved(share: int, resolved: float, most: int) -> float:
 TIE = 1e-9
 
 
-def contradict_mean(run: Run, size: int, forecast: float, number: int) -> float:
-    if size == 0:
-        return 1.0 if forecast < 0.0 else 0.0
+@kernel
+def contradict(run, size, middle):
+    """1 where the mean of the law is below the middle, else 0."""
     (values, weights), lean, spread = law(run), 0.0, 0.0
     for j in range(size):
-        part = weights[j] * (values[j] - 0.5)
+        part = weights[j] * (values[j] - middle)
         lean += part
         spread += abs(part)
     return 1.0 if lean < -TIE * spread else 0.0
+
+
+def contradict_mean(run: Run, size: int, forecast: float, number: int) -> float:
+    if size == 0:
+        return 1.0 if forecast < 0.0 else 0.0
+    return contradict(run, size, 0.5)
 
 
 def contradict_draw(run: Run, size: int, forecast: float, number: int) -> float:
@@ -137,17 +143,13 @@ class Greedy(Nature):
     """
 
     version: ClassVar[int] = 2
+    sight = Sight.LAW
+    needs_horizon, safe_under_delay, memory = False, True, memory_of_levels
     allowed = allow(target=word(*get_args(Target)), kink=UNIT, cells=optional(whole(1, 10**6)))
 
     target: Target = "ece"
     kink: float = 0.5
     cells: int | None = None
-    sight = Sight.LAW
-    needs_horizon, safe_under_delay = False, True
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        return "O(t)" if self.cells is None else "O(cells)"
 
     def start(self, horizon: int, stream: Stream) -> steps.Nature:
         given = [get_args(Target).index(self.target), float(self.kink)]

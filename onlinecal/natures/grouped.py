@@ -15,8 +15,8 @@ from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
 from onlinecal.engine.parts import begin_part
-from onlinecal.engine.steps import Run, kernel, law, note, own_uniform, shared
-from onlinecal.natures.adversarial import TIE
+from onlinecal.engine.steps import Run, kernel, note, own_uniform, shared
+from onlinecal.natures.adversarial import contradict
 from onlinecal.natures.base import Nature, OfNatures
 from onlinecal.natures.composed import steps_of
 
@@ -245,10 +245,4 @@ def contradict_groups(run: Run, size: int, forecast: float, number: int) -> floa
         if threshold >= 0.0 and (g == len(noted) or noted[g] == 1.0):
             total += threshold
             many += 1
-    middle = total / many if many else 0.5
-    (values, weights), lean, spread = law(run), 0.0, 0.0
-    for j in range(size):
-        own = weights[j] * (values[j] - middle)
-        lean += own
-        spread += abs(own)
-    return 1.0 if lean < -TIE * spread else 0.0
+    return contradict(run, size, total / many if many else 0.5)
