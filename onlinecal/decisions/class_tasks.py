@@ -1,19 +1,16 @@
 """Decision tasks whose payoff depends on one of K classes, and what trusting a forecast in one comes to regret."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinecal.core.arrays import Floats, Ints, locked
+from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.classes import ClassDistribution
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.validation import Named, number
 from onlinecal.decisions.regret import TIE
-from onlinecal.decisions.tasks import actions_of, check_name
+from onlinecal.decisions.tasks import PayoffTable
 
 
 class ClassAccount(NamedTuple):
@@ -41,7 +38,7 @@ class ClassAccount(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ClassTask(Named):
+class ClassTask(PayoffTable):
     """A decision between finitely many actions with payoffs in [0, 1] for each of K classes.
 
     The best response to v maximises Σ_y v_y u(a, y). Of equal ones (within 2⁻⁵⁰) it is the first action.
@@ -61,22 +58,6 @@ class ClassTask(Named):
     >>> task.respond([0.5, 0.3, 0.2]), task.respond([0.4, 0.3, 0.3]), task.respond([0.3, 0.4, 0.3])
     ('stay', 'stay', 'leave')
     """
-
-    name: str
-    #: tuples, whatever is given
-    payoffs: Sequence[Sequence[float]]
-    actions: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        object.__setattr__(self, "payoffs", _payoffs(self.name, self.payoffs))
-        object.__setattr__(self, "actions", actions_of(self.name, self.actions, len(self.payoffs)))
-
-    @cached_property
-    def table(self) -> Floats:
-        """The payoffs as a read-only (A, K) array."""
-        table: Floats = locked(np.array(self.payoffs, dtype=np.float64))
-        return table
 
     def respond(self, v: ArrayLike) -> str:
         """The first action that is a best response to v, a vector of K probabilities."""
@@ -116,19 +97,3 @@ class ClassTask(Named):
         rows = zip(self.actions, self.payoffs, strict=True)
         pays = (f"{action} pays {', '.join(f'{u:.6g}' for u in row)}" for action, row in rows)
         return f"{self.name}: {'; '.join(pays)} for the classes in their order"
-
-
-def _payoffs(task: str, payoffs: Any) -> tuple[tuple[float, ...], ...]:
-    where = f"task {task!r}"
-    try:
-        rows = [list(row) for row in payoffs]
-    except TypeError:
-        raise InvalidParameter(f"{where}: payoffs = {payoffs!r}; expected a row for each action") from None
-    if not rows or len(rows[0]) < 2:
-        raise InvalidParameter(f"{where}: payoffs = {payoffs!r}; expected a row of K ≥ 2 for each action")
-    for a, row in enumerate(rows):
-        if len(row) != len(rows[0]):
-            raise InvalidParameter(f"{where}: payoffs[{a}] has {len(row)} numbers; expected {len(rows[0])}")
-        for y, u in enumerate(row):
-            number(where, f"payoffs[{a}][{y}]", u, 0.0, 1.0)
-    return tuple(tuple(float(u) + 0.0 for u in row) for row in rows)

@@ -45,7 +45,31 @@ def is_task(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class DecisionTask(Named):
+class PayoffTable(Named):
+    """The common part of tasks with finitely many actions, each of which has a row of payoffs."""
+
+    name: str
+    #: tuples, whatever is given
+    payoffs: Sequence[Sequence[float]]
+    #: no number depends on the names
+    actions: Sequence[str] = field(default=(), metadata={"key": False})
+    #: how many outcomes there are; None for as many as the rows have numbers
+    outcomes: ClassVar[int | None] = None
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        object.__setattr__(self, "payoffs", _payoffs(self.name, self.payoffs, self.outcomes))
+        object.__setattr__(self, "actions", _actions(self.name, self.actions, len(self.payoffs)))
+
+    @cached_property
+    def table(self) -> Floats:
+        """The payoffs as a read-only array, a row for each action."""
+        table: Floats = locked(np.array(self.payoffs, dtype=np.float64))
+        return table
+
+
+@dataclass(frozen=True)
+class DecisionTask(PayoffTable):
     """A decision between finitely many actions with payoffs in [0, 1].
 
     The best response to v maximises (1 − v) u(a, 0) + v u(a, 1). It changes at the kinks of the table. A level on a
@@ -78,23 +102,7 @@ class DecisionTask(Named):
 
     #: raised when its account changes: results are kept under it (tests/golden.py)
     version: ClassVar[int] = 1
-
-    name: str
-    #: tuples, whatever is given
-    payoffs: Sequence[Sequence[float]]
-    #: no number depends on the names
-    actions: Sequence[str] = field(default=(), metadata={"key": False})
-
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        object.__setattr__(self, "payoffs", _payoffs(self.name, self.payoffs))
-        object.__setattr__(self, "actions", actions_of(self.name, self.actions, len(self.payoffs)))
-
-    @cached_property
-    def table(self) -> Floats:
-        """The payoffs as a read-only (A, 2) array."""
-        table: Floats = locked(np.array(self.payoffs, dtype=np.float64))
-        return table
+    outcomes: ClassVar[int | None] = 2
 
     @cached_property
     def envelope(self) -> tuple[Ints, Floats, Floats, Floats]:
@@ -161,23 +169,25 @@ def check_name(name: Any) -> None:
         raise InvalidParameter(f"task name = {name!r}; expected a non-empty string")
 
 
-def _payoffs(task: str, payoffs: Any) -> tuple[tuple[float, float], ...]:
+def _payoffs(task: str, payoffs: Any, outcomes: int | None) -> tuple[tuple[float, ...], ...]:
     where = f"task {task!r}"
     try:
         rows = [list(row) for row in payoffs]
     except TypeError:
-        raise InvalidParameter(f"{where}: payoffs = {payoffs!r}; expected a pair for each action") from None
-    if not rows:
-        raise InvalidParameter(f"{where}: payoffs is empty; expected at least one action")
+        raise InvalidParameter(f"{where}: payoffs = {payoffs!r}; expected a row for each action") from None
+    many = outcomes or (len(rows[0]) if rows else 0)
+    if not rows or many < 2:
+        expected = f"a row of {outcomes or 'K ≥ 2'} numbers for each action"
+        raise InvalidParameter(f"{where}: payoffs = {payoffs!r}; expected {expected}")
     for a, row in enumerate(rows):
-        if len(row) != 2:
-            raise InvalidParameter(f"{where}: payoffs[{a}] = {row!r}; expected payoffs for y = 0 and y = 1")
+        if len(row) != many:
+            raise InvalidParameter(f"{where}: payoffs[{a}] = {row!r}; expected {many} numbers")
         for y, u in enumerate(row):
             number(where, f"payoffs[{a}][{y}]", u, 0.0, 1.0)
-    return tuple((float(low) + 0.0, float(high) + 0.0) for low, high in rows)
+    return tuple(tuple(float(u) + 0.0 for u in row) for row in rows)
 
 
-def actions_of(task: str, actions: Any, count: int) -> tuple[str, ...]:
+def _actions(task: str, actions: Any, count: int) -> tuple[str, ...]:
     where = f"task {task!r}"
     if isinstance(actions, str) or not isinstance(actions, Iterable):
         raise InvalidParameter(f"{where}: actions = {actions!r}; expected a list of names")

@@ -145,7 +145,7 @@ def test_random_task_uses_every_action_and_the_whole_range(count, seed):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("", [[1, 0]]), "name = ''"), ((3, [[1, 0]]), "name = 3"), (("x", []), "payoffs is empty"),
+        (("", [[1, 0]]), "name = ''"), ((3, [[1, 0]]), "name = 3"), (("x", []), r"payoffs = \[\]"),
         (("x", 0.5), "payoffs = 0.5"), (("x", [0.5]), "payoffs = "), (("x", [[1, 0, 1]]), r"payoffs\[0\]"),
         *((("x", [[1, 0], [0, u]]), rf"payoffs\[1\]\[1\] = {u!r}") for u in (1.1, -0.1, math.nan, "1", True)),
         (("x", [[1, 0]], ["a", "b"]), "expected 1"), *((("x", [[1, 0]], names), "a list") for names in ("a", None, 5)),

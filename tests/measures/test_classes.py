@@ -286,7 +286,7 @@ def test_a_certain_forecast_of_what_does_not_happen():
         (lambda: classes.ece(THREE, y=[1]), InvalidData, "expected a ClassDistribution"),
         (lambda: classes.ece([[0.5, 0.5]], [1], order=2), InvalidParameter, "order"),
         (lambda: classes.kernel_ce_squared(THREE), InvalidData, "without weights"),
-        (lambda: classes.ClassTask("a", [[1, 0, 0], [1]]), InvalidParameter, r"payoffs\[1\] has 1 numbers; expected 3"),
+        (lambda: classes.ClassTask("a", [[1, 0, 0], [1]]), InvalidParameter, r"payoffs\[1\] = \[1\]; expected 3"),
         (lambda: classes.ClassTask("a", [[1, 0, 2]]), InvalidParameter, r"payoffs\[0\]\[2\] = 2"),
         (lambda: classes.swap_regret(THREE, task="umbrella"), InvalidParameter, "expected a ClassTask"),
         (lambda: classes.swap_regret(TWO, task=classes.ClassTask("a", [[1, 0, 0]])), InvalidParameter, "expected 2"),
