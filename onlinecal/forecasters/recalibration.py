@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 from onlinecal.core.arrays import cells
 from onlinecal.core.specification import allow, number, whole
@@ -83,14 +83,6 @@ def learn_bin(run: Run, place: int, forecast: float, outcome: int, number: int) 
     return 0
 
 
-_PLATT = {
-    "rate": number(1e-9, 10.0),
-    "ridge": number(1e-6, 1e6),
-    "radius": number(1.0, 1e6),
-    "edge": number(1e-12, 0.25),
-}
-
-
 @dataclass(frozen=True)
 class OnlinePlatt(Forecaster):
     r"""Online Platt scaling: p = sigmoid(a·logit(b) + c) of the base forecast b (context ``base``).
@@ -123,12 +115,16 @@ class OnlinePlatt(Forecaster):
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
     deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
     version: ClassVar[int] = 2
-    allowed = allow(**_PLATT)
+    allowed = allow(
+        rate=number(1e-9, 10.0), ridge=number(1e-6, 1e6), radius=number(1.0, 1e6), edge=number(1e-12, 0.25)
+    )
 
     rate: float = 0.1
     ridge: float = 1.0
     radius: float = 100.0
     edge: float = 1e-6
+    #: a parameter of `TrackingPlatt`; without a type, as it is none here
+    bins = cast(Any, 0)
 
     @property
     def largest_rate(self) -> float:
@@ -138,11 +134,14 @@ class OnlinePlatt(Forecaster):
         )
 
     def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
-        return begin_platt(self, 0)
+        first, given = [1.0, 0.0, self.ridge, 0.0, self.ridge], [self.rate, self.radius, self.edge]
+        return steps.Forecaster(
+            say_scaled, learn_scaled, first + [0.0] * (2 * self.bins), given, note=2, needs={BASE: "base"}
+        )
 
 
 @dataclass(frozen=True)
-class TrackingPlatt(Forecaster):
+class TrackingPlatt(OnlinePlatt):
     """Online Platt scaling, calibeaten: what `Calibeating` says of the scaled forecast.
 
     Guarantee: That of `Calibeating` with the scaled forecast as the base; it never says 0 or 1.
@@ -158,32 +157,16 @@ class TrackingPlatt(Forecaster):
         As for `Calibeating`, of the scaled forecast.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"base"})
-    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(bins)"
+    memory = "O(bins)"
     version: ClassVar[int] = 3
-    allowed = allow(**_PLATT, bins=whole(1, 10**6))
+    allowed = allow(**OnlinePlatt.allowed, bins=whole(1, 10**6))
 
-    rate: float = 0.1
-    ridge: float = 1.0
-    radius: float = 100.0
     bins: int = 20
-    edge: float = 1e-6
-
-    def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
-        return begin_platt(self, self.bins)
 
 
 #: where the counts of bins begin in the state; the note is the base forecast, and the scaled one
 COUNTS = 5
 BASE, SCALED = range(2)
-
-
-def begin_platt(spec: OnlinePlatt | TrackingPlatt, bins: int) -> steps.Forecaster:
-    """A player with this number of bins of the scaled forecast."""
-    first, given = [1.0, 0.0, spec.ridge, 0.0, spec.ridge], [spec.rate, spec.radius, spec.edge]
-    return steps.Forecaster(
-        say_scaled, learn_scaled, first + [0.0] * (2 * bins), given, note=2, needs={BASE: "base"}
-    )
 
 
 @kernel
