@@ -165,6 +165,9 @@ class Course:
             self._part_of, self._tell, game.make_room, run=place,
         )  # fmt: skip
         self._context: dict[str, float] = {}
+        #: of kinds of context that are groups or the stream: which values are allowed, and these in words
+        self._allowed: dict[str, tuple[Any, str]] = dict.fromkeys(game.groups, ((0, 1), "0 or 1"))
+        self._allowed["stream"] = range(game.streams), f"an integer from 0 to {game.streams - 1}"
         #: questions that are read now; questions and outcomes of the world; its events since the last question
         self.asked = self._number = self._told = self._idle = 0
         #: outcomes that are not read yet: the number of questions before, the question, and the time
@@ -250,7 +253,7 @@ class Course:
 
     def _check(self, number: int, now: float, context: Mapping[str, float]) -> None:
         """Refuses context that the world does not declare, or lacks."""
-        reveals, streams = self._world.reveals, self.game.streams
+        reveals = self._world.reveals
         if math.isnan(now):
             raise self.misuse(f"asked question {number} at the time nan; expected delays that are numbers")
         if context.keys() != reveals:
@@ -259,17 +262,10 @@ class Course:
                 f"{sorted(reveals)}"
             )
         for kind, value in context.items():
-            if not is_scalar(value) or not math.isfinite(value):
-                raise self.misuse(f"gave {kind} = {value!r} with question {number}; expected a finite number")
-        for group in self.game.groups:
-            if context[group] not in (0, 1):
-                raise self.misuse(
-                    f"gave the group {group} = {context[group]!r} with question {number}; expected 0 or 1"
-                )
-        if (stream := context.get("stream", 0)) not in range(streams):
-            raise self.misuse(
-                f"gave stream = {stream} with question {number}; expected an integer from 0 to {streams - 1}"
-            )
+            values, expected = self._allowed.get(kind, (None, "a finite number"))
+            good = is_scalar(value) and math.isfinite(value)
+            if not good or (values is not None and value not in values):
+                raise self.misuse(f"gave {kind} = {value!r} with question {number}; expected {expected}")
 
     # ---------------------------------------------------------------- what play calls
 

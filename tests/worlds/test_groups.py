@@ -32,5 +32,5 @@ def test_other_members_of_a_world_are_refused():
     class Wrong(Desk):
         member = 2
 
-    with pytest.raises(InvalidData, match=r"gave the group big = 2 with question 3; expected 0 or 1"):
+    with pytest.raises(InvalidData, match=r"gave big = 2 with question 3; expected 0 or 1"):
         oc.play("group_hedging", Wrong, horizon=60, measures="ece", progress=False)
