@@ -69,6 +69,16 @@ from onlinecal.engine.game import Game
             {"order": "sorted"}, {"weights": (1, 2)}, {"order": "random", "weights": (1,)},
             {"order": "random", "weights": (1, -1)}, {"order": "random", "weights": (0, 0)},
             {"labels": ("a", "a")}, {"labels": ("a", "")}, {"labels": "ab"})]),
+        (n.Grouped, [{"of": n.Drift(), "groups": groups} for groups in (
+            {}, {"odd": 1.5}, {"odd": 0.5, "both": ["odd", "rare"]}, {"a": ["b", "c"], "b": ["a", "c"], "c": 0.5})]),
+        (n.Grouped, [{"groups": {"odd": 0.5}, **more} for more in (
+            {"of": n.Greedy(), "rates": {"odd": 0.1}}, {"of": n.Drift(), "rates": {"even": 0.1}},
+            {"of": n.Grouped(n.Drift(), {"rare": 0.5})})]),
+        (n.Grouped, [{"of": n.UniformTruth(), "groups": {"truth": 0.5}}]),
+        (n.GroupContrarian, [{"groups": {"odd": 0.5}, "thresholds": {"odd": 2}}]),
+        (n.Categorical, [{"q": q} for q in ((0.5, 0.6), (1.5, -0.5), 0.5, (1,))]),
+        (n.DriftClasses, [{"first": (1, 0), "last": (0, 0, 1)}, {"to": (0, 0, 1)}]),
+        (n.ContrarianClasses, [1]),
     ],
 )  # fmt: skip
 def test_parameters_out_of_range(cls, refused):

@@ -8,7 +8,6 @@ import pytest
 
 from onlinecal import forecasters as f
 from onlinecal import natures as n
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.engine.game import Game
 from tests.examples import of_classes
 
@@ -95,17 +94,3 @@ def test_the_greedy_one_raises_ece_most(forecaster):
         for run, errors in enumerate(kept):
             kept[run] = raised(errors, tuple(question.forecast[run].tolist()), outcomes[run])
         game.resolve(question, outcome=outcomes)
-
-
-@pytest.mark.parametrize(("make", "words"), [
-    (lambda: n.Categorical((0.5, 0.6)), r"q = \(0.5, 0.6\), which sum to 1.1; expected 1 within 1e-06"),
-    (lambda: n.Categorical((1.5, -0.5)), r"q\[0\] = 1.5; expected a number"),
-    (lambda: n.Categorical(0.5), "q = 0.5; expected a list of probabilities"),
-    (lambda: n.Categorical((1,)), r"q = \(1,\); expected 2 to 1000 probabilities"),
-    (lambda: n.DriftClasses((1, 0), (0, 0, 1)), "expected 2 probabilities, as many as first has"),
-    (lambda: n.DriftClasses(to=(0, 0, 1)), "has no parameter 'to'; known: first, last"),
-    (lambda: n.ContrarianClasses(1), "classes = 1; expected an integer from 2"),
-], ids=range(7))  # fmt: skip
-def test_what_is_no_distribution_is_refused(make, words):
-    with pytest.raises(InvalidParameter, match=words):
-        make()

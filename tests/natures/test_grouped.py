@@ -11,7 +11,6 @@ from onlinecal.forecasters import Constant, EmpiricalMean, ForecastHedging, Grou
 from onlinecal.natures import (
     Contrarian,
     Drift,
-    Greedy,
     GroupContrarian,
     Grouped,
     Replay,
@@ -130,25 +129,6 @@ def test_thresholds_of_a_question_are_averaged(seed):
         noted(Constant(p=0.4), each, 5, seed=seed) for each in (GroupContrarian(GROUPS), Contrarian())
     )
     assert [each.q.tolist() for each in free] == [each.q.tolist() for each in plain]
-
-
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda: Grouped(Drift(), {}), "groups = {}; expected a table of groups"),
-        (lambda: Grouped(Drift(), {"odd": 1.5}), "groups.odd = 1.5"),
-        (lambda: Grouped(Drift(), {"odd": 0.5, "both": ["odd", "rare"]}), "made of 'rare'; expected some of odd"),
-        (lambda: Grouped(Drift(), {"a": ["b", "c"], "b": ["a", "c"], "c": 0.5}), "made of 'a'"),
-        (lambda: Grouped(Greedy(), {"odd": 0.5}, {"odd": 0.1}), "rates = {'odd': 0.1} of a nature that sees the law"),
-        (lambda: Grouped(Drift(), {"odd": 0.5}, {"even": 0.1}), "rates: 'even' is no group"),
-        (lambda: Grouped(as_nature(own(groups=())), {"odd": 0.5}), "the part reveals odd too"),
-        (lambda: Grouped(Grouped(Drift(), {"odd": 0.5}), {"rare": 0.5}), "has groups of its own"),
-        (lambda: GroupContrarian({"odd": 0.5}, {"odd": 2}), "thresholds.odd = 2"),
-    ],
-)  # fmt: skip
-def test_refused(make, said):
-    with pytest.raises(InvalidParameter, match=said):
-        make()
 
 
 @pytest.mark.parametrize("play", [lambda game: game.advance(20), lambda game: game.ask()])
