@@ -1,4 +1,4 @@
-"""Functions that compiled methods of plain classes have in place of those and operators of Python."""
+"""Functions that compiled methods of plain classes have in place of those of Python, which end where Python's do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numba import njit, types
 from numba.core.errors import TypingError
 from numba.extending import overload
@@ -16,10 +15,12 @@ from onlinecal.engine.uniforms import own_uniform
 
 #: methods divide as Python does, and an index beyond a list is an error
 HOW: Any = {"error_model": "python", "nogil": True, "boundscheck": True}
+#: why a real number is not stored
+REAL = "what begins as a whole number gets a real one"
 
 
 def _valued(function: Callable[..., Any]) -> Any:
-    """A function of `math` that ends where Python's does: without a value of numbers that have one."""
+    """A function of `math` that ends where it has no value, of a number that is one."""
 
     def valued(x: float) -> float:
         y = function(x)
@@ -31,7 +32,7 @@ def _valued(function: Callable[..., Any]) -> Any:
 
 
 def _whole(function: Callable[..., Any]) -> Any:
-    """A function that makes a whole number, which ends where it has no 64 bits."""
+    """A function that makes a whole number, which ends where that has no 64 bits."""
 
     def whole(x: float) -> int:
         if not -(2.0**63) <= x < 2.0**63:
@@ -42,21 +43,13 @@ def _whole(function: Callable[..., Any]) -> Any:
 
 
 def power(a: Any, b: Any) -> Any:
-    """a ** b."""
+    """a ** b of real numbers."""
 
 
 @overload(power, strict=False)
 def _power(a: Any, b: Any) -> Any:
-    def of_whole(a: int, b: int) -> Any:
-        if b < 0:
-            raise ValueError
-        y, square = np.int64(1), np.int64(a)  # by squares: numba 0.61 has large powers of whole numbers wrong
-        while b > 0:
-            if b & 1:
-                y *= square
-            square *= square
-            b >>= 1
-        return y
+    if not isinstance(a, types.Float) and not isinstance(b, types.Float):
+        raise TypingError("«a power of two whole numbers; expected products, or a real base such as 2.0»")
 
     def of_real(a: float, b: float) -> float:
         y = math.pow(a, b)
@@ -65,18 +58,18 @@ def _power(a: Any, b: Any) -> Any:
             raise ValueError
         return y
 
-    return of_whole if isinstance(a, types.Integer) and isinstance(b, types.Integer) else of_real
+    return of_real
 
 
-def fit(value: Any, field: str) -> Any:
-    """A value that is stored in a whole attribute of this name; no code of a real value."""
+def whole(value: Any) -> Any:
+    """A value that is stored in a whole attribute; a real one is not compiled."""
 
 
-@overload(fit, prefer_literal=True, strict=False)
-def _fit(value: Any, field: Any) -> Any:
+@overload(whole, strict=False)
+def _stored(value: Any) -> Any:
     if isinstance(value, types.Float):
-        raise TypingError(f"<real in {getattr(field, 'literal_value', '')}>")
-    return lambda value, field: value
+        raise TypingError(f"«{REAL}; expected 0.0 in place of 0»")
+    return lambda value: value
 
 
 @njit(**HOW)
@@ -92,17 +85,19 @@ def atom(run: Any, size: int, value: float, weight: float) -> int:
 
 
 @njit(**HOW)
-def number(run: Any, i: int) -> float:
+def uniform(run: Any, i: int) -> float:
     """Number i of the stream of the run."""
     if i < 0:
         raise ValueError
     return own_uniform(run, i)
 
 
-VALUED = math.sqrt, math.exp, math.expm1, math.log, math.log1p, math.sin, math.cos, math.atan, math.tanh
-CALLS: dict[Any, Any] = {float: njit(**HOW)(lambda x: x * 1.0)}  # also of a truth value
-CALLS |= {f: _valued(f) for f in VALUED} | {f: _whole(f) for f in (int, round, math.floor, math.ceil)}
-TRUTHS = bool, math.isnan, math.isinf, math.isfinite
-#: how many arguments a function may take
-TAKES = dict.fromkeys((*CALLS, *TRUTHS, abs, math.fabs, len), (1, 1))
-TAKES |= {math.copysign: (2, 2), min: (2, 99), max: (2, 99)}
+#: the functions that methods may call, and what is compiled in their place
+CALLS: dict[Any, Any] = {each: each for each in (
+    abs, bool, enumerate, len, max, min, range, math.copysign, math.fabs, math.isfinite, math.isinf, math.isnan,
+)}  # fmt: skip
+CALLS |= {each: _valued(each) for each in (
+    math.sqrt, math.exp, math.expm1, math.log, math.log1p, math.sin, math.cos, math.atan, math.tanh,
+)}  # fmt: skip
+CALLS |= {each: _whole(each) for each in (int, round, math.floor, math.ceil)}
+CALLS[float] = njit(**HOW)(lambda x: x * 1.0)  # also of a truth value

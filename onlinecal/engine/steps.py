@@ -136,7 +136,8 @@ class Coming(NamedTuple):
 class Player:
     """A strategy at its beginning, in one run or (`spread`) in several.
 
-    `note` is how many numbers are kept with a question; `parts` are players that its steps call.
+    `note` is how many numbers are kept with a question; `parts` are players that its steps call. `begins` makes the
+    state of each later run, where it is not the same.
     """
 
     def __init__(
@@ -148,10 +149,12 @@ class Player:
         stream: Stream | None = None,
         grows: Callable[[Coming], int] | None = None,
         parts: Sequence[Player] = (),
+        begins: Callable[[int], Any] | None = None,
     ) -> None:
         self.state: Floats = np.array(state, np.float64).reshape(1, -1)
         self.shared: Floats = np.array(shared, np.float64).reshape(-1)
         self.note, self.stream, self.grows, self.parts = note, stream, grows, list(parts)
+        self.begins = begins
         self.runs, self.notes = range(1), np.zeros((1, 0))
         self.generators = generators(stream and stream.keys[:1], 1)
         #: whether a part is an object in plain Python, of which no row holds the state
@@ -167,6 +170,9 @@ class Player:
     def spread(self, runs: range) -> None:
         """Makes a row of state for each run, with uniforms of its own."""
         self.runs, self.state = runs, np.tile(self.state[:1], (len(runs), 1))
+        if self.begins is not None:
+            for row, run in zip(self.state[1:], runs[1:], strict=True):
+                row[:] = self.begins(run)
         self.notes, self.laid = np.zeros((len(runs), 0)), False
         self.generators = generators(self.stream and self.stream.over(runs).keys, len(runs))
         for part in self.parts:

@@ -1,5 +1,6 @@
 """What compiled code would play in another way than Python is refused with its line, and what changes is read again."""
 
+import importlib
 from types import ModuleType
 
 import pytest
@@ -34,59 +35,72 @@ REFUSED = [
     ("line 10: `at` may", "self.n += 1\nif self.n < 500: at = 0\nself.w[at] += 0.1", X, "self.x, self.w = 0.5, [0.0]"),
     ("step, line 4: `x` may", "self.n += 1\nself.x = step(self.n)", X, "self.x = 0.5",
      "def step(n):\n if n < 500:\n  x = 0.1\n return x\n"),
+    ("line 11: `step` may", "while True:\n step = 0.1\n if outcome or step > 0: break\nself.x = step"),
     # lists, and what is not compiled
-    ("line 8: self.x.append() is not compiled; expected lists", "self.x.append(1)", "return 0.5", "self.x = [1]"),
+    ("line 8: `self.x.append(1)` is not compiled; expected numbers", "self.x.append(1)", "return 0.5", "self.x = [1]"),
     ("line 8: `[1]` is not compiled", "self.x = [1]", "return 0.5", "self.x = [1]"),
-    ("line 8: the whole list self.x", "self.x = 1", "return 0.5", "self.x = [1]"),
-    ("line 6: the whole list self.x", "pass", "return max(self.x)", "self.x = [1]"),
+    ("line 8: `self.x` is not compiled", "self.x = 1", "return 0.5", "self.x = [1]"),
+    ("line 6: `self.x` is not compiled", "pass", "return max(self.x)", "self.x = [1]"),
+    ("line 6: `self.x + self.x` is not compiled", "pass", "return (self.x + self.x)[0]", "self.x = [1]"),
     ("line 6: `[x for x in self.x]` is not compiled", "pass", "return max([x for x in self.x])", "self.x = [1]"),
     ("it is not compiled: ", "pass", "return self.x[self.x[0]]", "self.x = [0.5]"),
-    ("line 8: self.x is an array of whole numbers and gets a real one; expected",
-     "self.x[0] = 0.5 if forecast > 2 else 0", "return 0.5", "self.x = np.array([0])"),
-    ("line 8: random.random() is not compiled", "self.x = random.random()"),
-    ("line 8: self.r.random() is not", "self.x = self.r.random()", X, "self.r, self.x = random.Random(1), 0.5"),
-    ("line 8: np.exp() is not compiled", "self.x = np.exp(-self.x)"),
+    ("line 8: `random.random()` is not compiled", "self.x = random.random()"),
+    ("line 8: self.r holds a random.Random", "self.x = self.r.random()", X, "self.r, self.x = random.Random(1), 0.5"),
+    ("line 8: `np.exp(-self.x)` is not compiled", "self.x = np.exp(-self.x)"),
     ("line 8: `try: …` is not compiled", "try: pass\nfinally: pass"),
     ("line 8: `self.x in (1, 2)` is not compiled", "self.x = self.x in (1, 2)"),
-    ("line 8: 'a' is no number", "self.x = 'a'"),
-    ("line 6: self.x is of the type builtins.NoneType", "pass", X, "self.x = None"),
+    ("line 8: `'a'` is not compiled", "self.x = 'a'"),
+    ("line 8: `self.x = self.n = 1` is not compiled", "self.x = self.n = 1"),
+    ("line 8: `step: float = 1.0` is not compiled", "step: float = 1.0\nself.x = step"),
+    ("line 8: `assert outcome < 2` is not compiled", "assert outcome < 2"),
+    ("line 8: `(0.25, outcome)` is not compiled", "[a, b] = 0.25, outcome\nself.x += a * (b - self.x)"),
+    ("line 9: `step.real` is not compiled", "step = 0.5\nself.x = step.real"),
+    ("line 9: `self` is not compiled", "self.x = half(self)", X, "self.x = 0.5", "def half(me): return me.x / 2\n"),
+    ("line 6: `{0.2: 1.0}` is not", "pass", "return {0.2: 1.0} if self.n else 0.5"),
+    ("line 6: self.x holds a builtins.NoneType", "pass", X, "self.x = None"),
     ("line 6: self.y is not made in __init__", "pass", "return self.y"),
-    ("line 6: round() is not compiled", "pass", "return round(self.x, 2)"),
-    ("self.late() is called by what it calls", "self.x = self.late()", X, "self.x = 0.5", "",
+    ("line 6: self.__y is not made in __init__", "pass", "return self.__y", "self.__y = 0.5"),
+    ("line 6: it is not compiled", "pass", "return round(self.x, 2)"),
+    ("line 9: it is called by what it calls", "self.x = self.late()", X, "self.x = 0.5", "",
      " def late(self): return self.late()\n"),
-    # numbers of more bits, which a rehearsal finds
+    # whole numbers: of more bits, which a rehearsal finds, as real ones, and with powers
     ("self.x = 18446744073709551616 is ", "self.x = self.x * 4", "return 0.5", "self.x = 1"),
-    ("round 1 of a rehearsal: it ends compiled alone", "pass", "return 2 ** self.x", "self.x = -1"),
+    ("line 6: self.x holds a builtins.int of more than 64 bits", "pass", X, "self.x = 2**63"),
+    ("line 8: `9223372036854775808` is not", "self.x = 9223372036854775808 % 7 / 7"),
+    ("line 9: `BIG` is not compiled", "self.x = BIG % 7 / 7", X, "self.x = 0.5", "BIG = 2**63\n"),
+    ("line 6: a power of two whole numbers", "pass", "return 2 ** self.x", "self.x = -1"),
+    ("line 8: `self.n **= 2` is not compiled", "self.n **= 2"),
+    *((f"line {line}: what begins as a whole number gets a real one", update, "return 0.5", "self.v = [0, 0]")
+      for line, update in ((9, "self.n += 1\nself.n = self.n / 2 if self.n > 500 else 0"), (8, "self.n += forecast"),
+                           (8, "self.n /= 2"), (8, "self.v[0] /= 2"), (8, "self.v[1] = 0.25 + outcome"),
+                           (8, "self.n, half = outcome / 2, 1"), (8, "self.n //= 1.0"))),
     # second names of a list
     *(("line 8: ", update, "return self.v[0]", "self.x, self.v, self.w = 0.5, [0.5], [0.5]") for update in (
         "self.v = self.w", "self.v, self.w = self.w, self.v", "v = self.w; v[0] = 0.1", "self.x = self.w")),
     # an entry is assigned after round 450, beyond any rehearsal
-    *(("line 10: an entry of self.v", "self.n += 1\nif self.n > 450: self.v[0] = 0.25", "return self.w[0] + self.v[0]",
-       init, "TABLE = [0.5]\n") for init in (
-        "self.v = self.w = [0.5, 0.5]", "self.v = np.array([0.5, 0.5]); self.w = self.v[::-1]",
-        "self.all = np.array([[0.5, 0.5]]); self.v, self.w = self.all[0], self.all[0]",
-        "self.v = TABLE; self.w = [0.1]", "self.v = 0.5, 0.5; self.w = [0.1]",
-        "self.v = np.array([0.5]); self.v.flags.writeable = False; self.w = [0.1]")),
+    *((words, "self.n += 1\nif self.n > 450: self.v[0] = 0.25", "return self.w[0] + self.v[0]",
+       init, "TABLE = [0.5]\ndef all_the_same(): return TABLE\n") for words, init in (
+        ("line 8: self.w is the same list as self.v", "self.v = self.w = [0.5, 0.5]"),
+        ("line 8: self.w holds a numpy.ndarray", "self.v = np.array([0.5, 0.5]); self.w = self.v[::-1]"),
+        ("line 8: self.v is the same list as one of all runs", "self.v = TABLE; self.w = [0.1]"),
+        ("line 8: self.v is the same list as one of all runs", "self.v, self.w = all_the_same(), [0.1]"),
+        ("line 8: self.v holds a builtins.tuple", "self.v = 0.5, 0.5; self.w = [0.1]"))),
     # what was played in another way after round 500
-    ("Mine has a __setattr__", "self.n += 1", X, "self.x = 0.5", "",
+    ("Mine has a __getattribute__ or __setattr__", "self.n += 1", X, "self.x = 0.5", "",
      " def __setattr__(self, k, v): object.__setattr__(self, k, min(v, 500))\n"),
-    ("Mine has a __getattribute__", "self.n += 1", "return self.n % 7 / 7", "self.x = 0.5", "",
+    ("Mine has a __getattribute__ or __setattr__", "self.n += 1", "return self.n % 7 / 7", "self.x = 0.5", "",
      " def __getattribute__(self, k): return 0 if k == 'n' else object.__getattribute__(self, k)\n"),
     ("self.z is a property", "self.z += 1", "return self.z % 7 / 7", "self.z = 0",
      "class Few:\n def __get__(self, of, cls=None): return 0 if of is None else of.__dict__['y']\n"
      " def __set__(self, of, value): of.__dict__['y'] = min(value, 500)\n", " z = Few()\n"),
-    ("self.late is a method of the class and another thing", "self.n += 1\nif self.n > 500: self.x = self.late()", X,
+    ("line 9: `self.late()` is not compiled", "self.n += 1\nif self.n > 500: self.x = self.late()", X,
      "self.x, self.late = 0.5, lambda: 0.9", "", " def late(self): return 0.1\n"),
-    ("forecast is a method of the class and another thing", "self.n += 1", X,
+    ("forecast is a property, or hides a method", "self.n += 1", X,
      "self.x = 0.5; self.forecast = lambda: 0.5 + (self.n > 500) / 4"),
-    ("the name `oc_t1`", "oc_t1 = 2\nself.x = self.w[oc_t1]", X, "self.x, self.w = 0.5, [0.1, 0.2, 0.3]"),
     ("`K` is not compiled", "self.x = float(self.x / 3 * K)", X, "self.x = 0.5", "K = np.float32(0.1)\n"),
-    ("self.k is of the type texts.Own", "self.n += 1\nself.x = self.k * self.n", X, "self.x, self.k = 0.5, Own()",
-     "class Own(float):\n def __mul__(self, n): return min(float(n), 500.0) / 1000\n"),
-    ("a number is a comparison", "self.w[0] += 1; self.w[1] += 1", "return ((self.w[0] > 5) + (self.w[1] > 5)) / 4",
-     "self.w = np.zeros(2)"),
-    ("a number is a comparison", "self.w[forecast > 0.7] += 1\nself.x = self.w[0] / 1000", X,
-     "self.x, self.w = 0.5, np.zeros(2)"),
+    ("`Share.OF` is not compiled", "self.x = 1 / Share.OF", X, "self.x = 0.5", "class Share: OF = 4\n"),
+    ("self.k holds a texts.Own", "self.n += 1\nself.x = self.k * self.n", X,
+     "self.x, self.k = 0.5, Own()", "class Own(float):\n def __mul__(self, n): return min(float(n), 500.0) / 1000\n"),
 ]  # fmt: skip
 
 
@@ -104,13 +118,12 @@ def test_numbers_of_few_bits_are_refused(kind):
     one = f"np.zeros(1, np.{kind})"
     for of, entry in ((one, "[0]"), (f"[{one}[0]]", "[0]"), (f"{one}[0]", "")):
         said = refusal(f"self.n += 1\nself.x = 0.5 + 0 * self.w{entry}", X, f"self.x, self.w = 0.5, {of}")
-        assert "Mine.update, line 9: self.w " in said
+        assert "Mine.update, line 9: self.w holds a numpy." in said
 
 
 @pytest.mark.parametrize(
     "parts",
     [
-        ("self.n += 1", "return self.v[0] * self.w[1]", "self.v = self.w = (0.5, 0.5)"),  # only read
         ("self.n += 1\nif self.n > 450: self.w[0] = 1 / self.n", "return self.w[0]", "pass", "", "Mine.w = [0.5]\n"),
         ("self.x = 1 / (450 + outcome - self.n); self.n += 1",),  # ends the game, in the same round of each run
     ],
@@ -128,6 +141,12 @@ def test_a_helper_below_the_class_is_not_defined_yet():
     assert not refusal(update, X, "self.x = 0.5", before, below)
 
 
+FILE = """
+class Mine:
+    def forecast(self): return rate()
+    def update(self, forecast, outcome): pass
+def rate(): return 0.25
+"""
 #: each changes a class or its names, and its numbers
 CHANGES = {
     "a number": lambda cls, space: space.update(STEP=0.4),
@@ -163,6 +182,24 @@ def test_methods_are_read_once_until_anything_of_them_changes(monkeypatch):
         assert found == course(plain, 50) != last, name
         assert read, name
         last = found
+
+
+def test_a_file_that_was_edited_is_not_read(tmp_path, monkeypatch):
+    """Its lines are those of other code than what Python plays; also where they are as many."""
+    (file := tmp_path / f"edited_{tmp_path.name}.py").write_text(text := "\n" + FILE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = importlib.import_module(file.stem)
+    for other in (FILE, text.replace("0.25", "0.75"), text.replace("0.25", "1"), "def"):
+        file.write_text(other)
+        with pytest.raises(
+            InvalidParameter, match=r"line \d+: its file is another|its source cannot be read"
+        ):
+            oc.compiled(module.Mine)
+    file.write_text(text)
+    game = Game(oc.compiled(module.Mine), COIN, horizon=9, runs=range(1), keeps=())
+    file.write_text("def")  # what has been read is kept
+    assert course(module.Mine, 9) == course(type("Plain", (module.Mine,), {}), 9)
+    assert game.compiled
 
 
 def test_a_game_goes_on_with_the_globals_of_its_beginning():
