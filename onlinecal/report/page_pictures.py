@@ -63,8 +63,6 @@ class Kind(NamedTuple):
 
     plot: Callable[..., Figure]
     title: str
-    #: its name in notes
-    words: str
     #: the natures of which there is something to draw, and the most of them and of forecasters
     natures: Sequence[str]
     most: int
@@ -79,7 +77,7 @@ def gallery(study: Study, shown: Sequence[str], grown: Sequence[str], progress: 
     """The pictures of a study: of the columns that tables show, and of those of them that have an exponent."""
     found = Gallery()
     for kind in kinds(study, shown, grown, found.left) if shown else ():
-        progress.describe(kind.words)
+        progress.describe(kind.title)
         natures, before = list(dict.fromkeys(kind.natures)), len(found.others)
         first = natures[: kind.most]
         for group in [[nature] for nature in first] if kind.each else [first] * bool(first):
@@ -91,7 +89,7 @@ def gallery(study: Study, shown: Sequence[str], grown: Sequence[str], progress: 
             found.others.append(picture(title, figure, chosen))
             progress.advance(1)
         if len(natures) > kind.most and len(found.others) > before:
-            found.left.append(f"{kind.words} are drawn of the first {kind.most} of {len(natures):,} natures.")
+            found.left.append(f"{kind.title}: of the first {kind.most} of {len(natures):,} natures.")
     _curves(study, shown, MOST - len(found.others), found, progress)
     return found
 
@@ -102,26 +100,19 @@ def _curves(study: Study, shown: Sequence[str], room: int, found: Gallery, progr
 
     pairs = [(nature, measure) for nature in study.natures for measure in shown]
     most = min(room, max(4, LINES // min(len(study.forecasters), FORECASTERS)))
-    fewer = 0
     for nature, measure in pairs[:most]:
         progress.describe(f"{measure} against {nature}")
-        every = [cell for cell in study.cells if cell.nature == nature and measure in cell.totals]
-        many = len({cell.forecaster for cell in every})
-        fewer = max(fewer, many if many > FORECASTERS else 0)
-        if curves := few(study, [nature], measure, FORECASTERS)[0].curves([measure]):
+        some, chosen = few(study, [nature], measure, FORECASTERS)
+        if curves := some.curves([measure]):
             figure = plot_curves(curves, caption=False, width=5.2)
-            found.curves.append(Picture(f"{measure} against {nature}", "", drawing(figure)))
+            title = f"{measure} against {nature}"
+            found.curves.append(Picture(title, chosen, drawing(figure)))
         progress.advance(1)
     if len(pairs) > most:
         found.left.append(
-            f"{len(pairs) - most:,} of {len(pairs):,} pictures of a measure against a nature are left out."
+            f"{len(pairs) - most:,} of {len(pairs):,} pictures of a measure against a nature are left out. "
+            "`onlinecal plot RESULTS` draws them with --measure and --nature."
         )
-    if fewer:
-        found.left.append(
-            f"Of up to {fewer:,} forecasters those {FORECASTERS} are drawn whose mean total is lowest at the largest T."
-        )
-    if len(pairs) > most or fewer:
-        found.left.append("`onlinecal plot RESULTS` draws them with --measure, --nature and --forecaster.")
     found.shared = CURVES if found.curves else ""
 
 
@@ -144,19 +135,19 @@ def kinds(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[s
     joined = [cell.nature for cell in study.cells if cell.people]
     classes = any(column.of_classes for column in study.columns.values())
     return [
-        Kind(plot_exponents, "Growth exponents", "Growth exponents", natures if fits else [], CELLS, CELLS,
+        Kind(plot_exponents, "Growth exponents", natures if fits else [], CELLS, CELLS,
              lambda some: ((some, grown), {})),
-        Kind(plot_pareto, f"{' and '.join(pair)}: Pareto fronts", "Pareto fronts", both, 6, FORECASTERS,
+        Kind(plot_pareto, f"{' and '.join(pair)}: Pareto fronts", both, 6, FORECASTERS,
              lambda some: ((some, pair), {})),
-        Kind(plot_reliability, "Reliability", "Reliability diagrams", [] if classes else natures, 4, 4,
+        Kind(plot_reliability, "Reliability", [] if classes else natures, 4, 4,
              lambda some: _reliability(some, left), each=True),
-        Kind(plot_tasks, "Regrets of tasks", "Regrets of tasks", natures if tasks else [], 2,
+        Kind(plot_tasks, "Regrets of tasks", natures if tasks else [], 2,
              min(FORECASTERS, max(1, POINTS // max(1, tasks))), lambda some: ((some,), {}), each=True),
-        Kind(plot_slopes, f"Local slopes of {''.join(grown[:1])}", "Local slopes", bent, 2, 6,
+        Kind(plot_slopes, f"Local slopes of {''.join(grown[:1])}", bent, 2, 6,
              lambda some: ((some.curves(grown[:1]),), {}), each=True),
-        Kind(plot_delays, f"What late outcomes cost: {shown[0]}", "Costs of late outcomes", _late(study), CELLS, 4,
+        Kind(plot_delays, f"What late outcomes cost: {shown[0]}", _late(study), CELLS, 4,
              lambda some: ((some, [shown[0]]), {})),
-        Kind(plot_people, "Decision makers who join and leave", "Regrets of decision makers", joined, 2, 2,
+        Kind(plot_people, "Decision makers who join and leave", joined, 2, 2,
              lambda some: ((some,), {}) if any(cell.people for cell in some.cells) else None),
     ]  # fmt: skip
 
@@ -237,7 +228,7 @@ def picture(title: str, figure: Figure, more: str = "") -> Picture:
 
 
 def few(study: Study, natures: Sequence[str], measure: str, most: int) -> tuple[Study, str]:
-    """The part of a study of the `most` forecasters with the lowest largest mean total, and the sentence on them."""
+    """The part of a study of the `most` forecasters with the lowest largest mean total, and a sentence on them."""
     some = study.only(natures=list(natures))
     several = len(some.forecasters)
     if several <= most:
@@ -247,8 +238,7 @@ def few(study: Study, natures: Sequence[str], measure: str, most: int) -> tuple[
         worst.setdefault(curve.forecaster, []).append(curve.mean[-1])
     # Those without a mean, infinite both ways, come last.
     order = np.argsort([np.max(worst.get(who, [np.inf])) for who in some.forecasters], kind="stable")[:most]
-    over = ", the largest of these natures," if len(some.natures) > 1 else ""
-    chosen = f" Drawn: {most} of {several} forecasters, those whose mean {measure}{over} is lowest."
+    chosen = f" Drawn: the {most} of {several} forecasters whose largest mean total of {measure} is lowest."
     return some.only([some.forecasters[i] for i in sorted(order)]), chosen
 
 

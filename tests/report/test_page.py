@@ -254,8 +254,8 @@ def test_of_many_forecasters_the_lowest_are_drawn(monkeypatch):
     )
     mine = results.study(few)
     page = page_of(mine, {}, len(mine.cells), "x.db")
-    assert "Of up to 6 forecasters those 3 are drawn" in " ".join(page.drawn.left)
     drawn = next(p for p in page.drawn.curves if p.title == "ece against drift")
+    assert drawn.caption == " Drawn: the 3 of 6 forecasters whose largest mean total of ece is lowest."
     means = {c.forecaster: c.mean[-1] for c in mine.curves(["ece"])}
     there = {who for who in means if re.search(rf">\W*{who}\b", drawn.svg)}
     assert len(there) == 3
@@ -265,7 +265,7 @@ def test_of_many_forecasters_the_lowest_are_drawn(monkeypatch):
 def test_of_many_tasks_fewer_forecasters_are_drawn(rich, undrawn, monkeypatch):
     monkeypatch.setattr(page_pictures, "POINTS", 1)
     drawn = page_of(rich, META, len(rich.cells), "x.db").drawn.others
-    assert [" Drawn: 1 of 2 forecasters" in p.caption for p in drawn if "tasks" in p.title] == [True] * 2
+    assert [" Drawn: the 1 of 2 forecasters" in p.caption for p in drawn if "tasks" in p.title] == [True] * 2
 
 
 def test_what_is_not_there_has_no_place_and_a_sentence(undrawn):
