@@ -48,7 +48,7 @@ def plot_curves(
 ) -> Figure:
     """Totals against T on logarithmic axes: natures down, measures across, a colour, marker and dashes a forecaster.
 
-    Where a mean is negative the vertical axis is linear around 0. Means without a place are words in the legend.
+    Where a mean is negative the vertical axis is linear around 0. Means that are infinite or 0 are arrows.
 
     Parameters
     ----------
@@ -133,8 +133,7 @@ def draw_curves(axis: Any, part: pd.DataFrame, colours: Sequence[str] | None, na
         own = look(max(place, 0)) | ({} if colours is None else {"color": colours[place % len(colours)]})
         x, y, label = line["T"].to_numpy(), line["total"].to_numpy(), line["label"].iloc[0]
         if kind == "mean":
-            between = "  " if label.startswith("T") else "; "
-            said = wrapped(name_of(line["forecaster"].iloc[0]) + between * bool(label) + label, letters)
+            said = wrapped(f"{name_of(line['forecaster'].iloc[0])}  {label}".rstrip(), letters)
             # A band that reaches down to 0 would stretch logarithmic axes without end.
             band = FillBetweenPolyCollection(
                 "x", x, line["lower"], line["upper"], color=own["color"], alpha=0.18, lw=0

@@ -1,4 +1,4 @@
-"""The table of curves: means and bands, bounds, best known rates, and points that have no place on the axes."""
+"""The table of curves: means and bands, bounds, best known rates, and arrows in place of points beyond the axes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onlinecal.core.arrays import Bools, Ints
 from onlinecal.core.columns import Column
-from onlinecal.core.words import counted, ends, fixed
+from onlinecal.core.words import counted, fixed
 from onlinecal.growth import Growth
 from onlinecal.growth.rates import best_known
 from onlinecal.growth.words import literal
@@ -113,20 +112,19 @@ def places(curves: Sequence[Curve]) -> dict[str, int]:
 
 
 def _curve(curve: Curve, exponents: bool, *, negative: bool) -> Iterator[Part]:
-    """The mean and what belongs to it; in words the points that have no place on the axis."""
+    """The mean and what belongs to it; arrows where it is infinite or, on a logarithmic axis, 0."""
     mean = curve.mean
     shown = np.isfinite(mean) & (negative | (mean > 0))
-    reasons = _missing(curve, shown)
     if not shown.any():
-        yield {"mark": "absent", "label": f"{literal(curve.forecaster)}: {reasons}"}
+        yield {"mark": "absent", "label": f"{literal(curve.forecaster)}: infinite, or 0"}
         return
     growth = curve.exponent() if exponents else None
-    notes = "; ".join(filter(None, ("" if growth is None else power(growth), reasons)))
     band = np.full((2, len(mean)), np.nan)
     band[:, shown] = np.percentile(curve.totals[shown], BAND, axis=1)
     yield {
         "mark": "mean", "T": curve.rounds, "total": np.where(shown, mean, np.nan), "lower": band[0], "upper": band[1],
-        "label": notes, "exponent": growth.value if growth is not None and growth.clear else np.nan,
+        "label": "" if growth is None else power(growth),
+        "exponent": growth.value if growth is not None and growth.clear else np.nan,
     }  # fmt: skip
     for kind, beyond in (("up", mean == np.inf), ("down", ~shown & (mean == 0))):
         if beyond.any():
@@ -149,34 +147,6 @@ def power(growth: Growth) -> str:
     if growth.clear:
         return f"T^{fixed(growth.value)}"
     return f"T^? {growth.interval}".replace(" ", "\N{NO-BREAK SPACE}")
-
-
-def _missing(curve: Curve, shown: Bools) -> str:
-    """The means that have no place on the axis, and why, in words; empty if all have."""
-    mean, runs = curve.mean, curve.totals.shape[1]
-    parts = []
-    if (zero := ~shown & (mean == 0)).any():
-        parts.append("0 in every run" if not curve.totals.any() else f"0 {_when(curve.rounds, zero)}")
-    for infinite, words in (
-        (mean == np.inf, "infinite"),
-        (mean == -np.inf, "minus infinite"),
-        (np.isnan(mean), "infinite both ways, without a mean,"),
-    ):
-        if infinite.any():
-            counts = (~np.isfinite(curve.totals[infinite])).sum(axis=1).tolist()
-            whom = "" if min(counts) == runs else f", in {ends(counts)} of {runs:,} runs"
-            parts.append(f"{words} {_when(curve.rounds, infinite)}{whom}")
-    return "; ".join(parts)
-
-
-def _when(rounds: Ints, mask: Bools) -> str:
-    """Which T a mask holds."""
-    where = rounds[mask].tolist()
-    if len(where) == len(rounds):
-        return "at every T"
-    return (
-        f"at T = {where[0]:,}" if len(where) == 1 else f"at {len(where)} T from {where[0]:,} to {where[-1]:,}"
-    )
 
 
 def _known(column: Column, means: Sequence[Part]) -> list[Part]:

@@ -147,42 +147,28 @@ def test_the_best_known_rates_are_slopes_below_the_curves(study):
 
 
 @pytest.mark.parametrize(
-    ("totals", "said"),
-    [
-        ([[0, 0]] * 4, "0 in every run"),
-        ([[-1, 1]] * 4, "0 at every T"),
-        ([[INF, INF]] * 4, "infinite at every T"),
-        ([[-INF, -INF], [0, 0], [0, INF], [INF, -INF]],
-         "0 at T = 200; infinite at T = 400, in 1 of 2 runs; minus infinite at T = 100; infinite both ways, without a "
-         "mean, at T = 800"),
-        ([[0, 0], [0, 0], [INF, INF], [INF, 3]],
-         "0 at 2 T from 100 to 200; infinite at 2 T from 400 to 800, in 1–2 of 2 runs"),
-    ],
-)  # fmt: skip
-def test_a_curve_that_cannot_be_drawn_is_named_with_the_reason(totals, said):
+    "totals", [[[0, 0]] * 4, [[-1, 1]] * 4, [[INF, INF]] * 4, [[-INF, -INF], [0, 0], [0, INF], [INF, 3]]]
+)
+def test_a_curve_that_cannot_be_drawn_is_named(totals):
     (row,) = curves_table([curve(totals)]).itertuples()
-    assert (row.mark, row.label) == ("absent", f"one: {said}")
-    assert words(plot_curves([curve(totals)])) == [f"one: {said}"]
+    assert (row.mark, row.label) == ("absent", "one: infinite, or 0")
+    assert words(plot_curves([curve(totals)])) == ["one: infinite, or 0"]
 
 
 @pytest.mark.parametrize(
-    ("totals", "said", "marks"),
+    ("totals", "marks"),
     [
-        ([3, 0, 5, 9], "0 at T = 200", [([200], False)]),
-        ([0, 0, 5, 9], "0 at 2 T from 100 to 200", [([100, 200], False)]),
-        ([3, 0, 0, 9], "0 at 2 T from 200 to 400", [([200, 400], False)]),
-        ([0, 4, 5, INF], "0 at T = 100; infinite at T = 800", [([800], True), ([100], False)]),
+        ([3, 0, 5, 9], [([200], False)]), ([0, 0, 5, 9], [([100, 200], False)]),
+        ([0, 4, 5, INF], [([800], True), ([100], False)]),
     ],
-)
-def test_single_points_do_not_vanish(totals, said, marks):
+)  # fmt: skip
+def test_single_points_do_not_vanish(totals, marks):
     (line,) = lines([curve(totals)], "mean")
-    assert line["label"].iloc[0] == said
     edges = lines([curve(totals)], "up", "down")
     assert [(edge["T"].tolist(), edge["mark"].iloc[0] == "up") for edge in edges] == marks
     # The line is broken there, not led past the gap.
     assert np.isnan(line["total"]).tolist() == [not 0 < total < INF for total in totals]
     fig = plot_curves([curve(totals)])
-    assert words(fig) == [f"one; {said}"]
     arrows = [artist for artist in fig.axes[0].lines if artist.get_linestyle() == "None"]
     assert [artist.get_xdata().tolist() for artist in arrows] == [rounds for rounds, _ in marks]
 
