@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from onlinecal.core.arrays import Bools, Floats
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, samples
 from onlinecal.core.samples import with_ours
@@ -29,7 +29,7 @@ POINTS = 401
 def decisions_of(
     gamma: JointDistribution, *, against: Against = "monotone"
 ) -> tuple[list[dict[str, Any]], str]:
-    """The regret at each threshold, twice: from below and above; the "worst" one, and the predictions to blame.
+    """The regret at each threshold, twice: from below and above; the "worst" one, and its loss in words.
 
     `acted` is lost by acting though the probability was below the threshold, `waited` by waiting though it was above.
     """
@@ -57,23 +57,11 @@ def decisions_of(
         worst = worst_threshold(gamma)
         t, lost, said = worst.at, worst.loss, str(worst)
     elif lost >= _NOTHING:
-        # At a jump the predictions to blame are those on the side where more is lost.
-        after = at % 2 == 1
-        acts = (v > t) if after else (v >= t)
-        blamed = (q < t) & acts if acted[at] >= waited[at] else (q > t) & ~acts
-        said = f"act when p {'>' if after else '≥'} {t:.3g}: {lost:.3g} lost for each decision; {_why(gamma, blamed)}"
+        said = f"act when p {'>' if at % 2 else '≥'} {t:.3g}: {lost:.3g} lost for each decision"
     return [
         {"mark": "regret", "threshold": thresholds, "acted": acted, "waited": waited, "regret": regret},
         {"mark": "worst" if lost >= _NOTHING else "", "threshold": t, "regret": lost},
     ], said
-
-
-def _why(gamma: JointDistribution, blamed: Bools) -> str:
-    """The predictions that are off, by how much on average, and in which direction."""
-    v, mass = gamma.predictions[blamed], gamma.mass[blamed]
-    by = float(mass @ (gamma.means[blamed] - v) / mass.sum())
-    whole = " to ".join(dict.fromkeys(f"{end:.3g}" for end in (v[0], v[-1]))).replace(" to ", "–")
-    return f"predictions of {whole} are too {'low' if by > 0 else 'high'} by {abs(by):.2g} on average"
 
 
 def _lost(t: Floats, low: Floats, high: Floats, mass: Floats, mean: Floats, side: Any) -> Floats:

@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 
 from onlinecal.core.words import number_of
-from onlinecal.logs.clusters import TELLING
 from onlinecal.logs.groups import Groups
 from onlinecal.logs.measuring import Measured, Report
 from onlinecal.logs.resampling import FEW
@@ -40,7 +39,11 @@ OF_PARTS = (
     "by its cutoff calibration error; p (Holm) is for all rows of the table at once."
 )
 OF_FEW = "– for p: too few clusters, or weights with fewer than about {few} expected outcomes of a kind."
-
+OF_DIFFERENCES = (
+    "Negative: the first is better. Paired tests by Student's law, rows or clusters independent, or blocks of rows "
+    "where differences near each other in time are alike; by Hall's correction for a skewness where that is less sure. "
+    f"p (Holm) is for all of them at once. Too few: fewer than {FEW} independent rows, outcomes of a kind, or times."
+)  # fmt: skip
 
 #: how a remark begins that is a caution
 CAUTION = "caution: "
@@ -332,26 +335,10 @@ def differences(report: Report) -> list[Table]:
          *("too few" if p is None else number(p) for p in (d.p_value, d.adjusted)))
         for d in report.differences
     ]  # fmt: skip
-    few = any(d.p_value is None for d in report.differences)
-    unit = "cluster" if report.cluster else "row"
-    blocks = sorted(d.blocks for d in report.differences if d.blocks)
-    note = (
-        f"Negative: the first is better. Paired tests by Student's law, {unit}s independent, and by Hall's correction "
-        "for a skewness where that is less sure; p (Holm) is for all of them at once."
-    )
-    if blocks:
-        many = " to ".join(f"{each:,}" for each in dict.fromkeys((blocks[0], blocks[-1])))
-        note += (
-            f" Where differences near each other in time are alike, {many} blocks of rows are independent."
-        )
-    if few:
-        note += (
-            f" Too few: rows that tell as much as fewer than {FEW} {unit}s of equal weight, or blocks, or hold fewer "
-            f"than about {FEW} outcomes of a rare kind, or times that tell as much as fewer than {TELLING} independent "
-            "ones, are not tested."
-        )
     headings = ("difference", "score", "mean", "error", "p", "p (Holm)")
-    return [Table("Differences of scores on the same rows", of_rows(headings, rows), [note])] if rows else []
+    return [
+        Table("Differences of scores on the same rows", of_rows(headings, rows), [OF_DIFFERENCES])
+    ] * bool(rows)
 
 
 def number(x: float | None, width: float = math.inf) -> str:

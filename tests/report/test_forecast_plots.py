@@ -463,12 +463,9 @@ def test_title_lines_say_how_wide_bands_are_and_why_there_are_none(distinct, gam
         assert said == ["bands of 90%", ""]
         assert title(plots.reliability(scaled, kind=kind)).startswith("no band, for weights")
     assert decisions_of(CALM, against="levels")[1] == "no threshold loses anything"
-    for positives, act, why in (
-        ([20, 40], "≥ 0.8", "0.8 are too high"),
-        ([60, 80], "> 0.2", "0.2 are too low"),
-    ):
+    for positives, act in (([20, 40], "≥ 0.8"), ([60, 80], "> 0.2")):
         said = decisions_of(G.from_counts([0.2, 0.8], [100, 100], positives), against="levels")[1]
-        assert said.startswith(f"act when p {act}: 0.25 lost for each decision; predictions of {why} by 0.4")
+        assert said == f"act when p {act}: 0.25 lost for each decision"
     said = title(plots.trajectory(p, y, width="page"))
     assert said == f"band of 95% · seen outside by forecast {running_bias(p, y).left:,}"
     fig = plots.murphy({"$a$": p, "b": 1 - p, "c": p**2}, y)
