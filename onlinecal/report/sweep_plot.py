@@ -17,7 +17,7 @@ from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.validation import choice, is_number
 from onlinecal.core.words import counted
 from onlinecal.growth.words import literal
-from onlinecal.report.facets import Look, facets, need_study, stacked
+from onlinecal.report.facets import Look, facets, need_study
 from onlinecal.report.style import log_ticks, look, tick, ticks
 from onlinecal.study.curves import Study, columns_of, summary
 from onlinecal.study.played import Played
@@ -54,64 +54,53 @@ def sweep_table(
     need_study("sweep", study)
     choice("sweep", "bars", bars, get_args(Bars))
     columns, left = [column.name for column in columns_of(study, measures)], dict[str, None]()
-    #: heading → measure → value of the parameter → the values of the runs
-    found: dict[Any, tuple[set[str], dict[str, dict[float, Floats]]]] = {}
+    #: what is the same but for the parameter, its heading, the measure, the parameter, and values of the runs
+    rows: list[tuple[str, str, str, float, Floats]] = []
     if against == TIME:
-        for who, nature in ((w, n) for n in study.natures for w in study.forecasters):
-            found[who, nature] = {f"{who} against {nature}"}, {}
         for curve in study.curves(columns):
-            values = curve.totals / curve.rounds[:, None]
-            there = dict(zip(curve.rounds.astype(float).tolist(), values, strict=True))
-            found[curve.forecaster, curve.nature][1][curve.measure] = there
+            pair = f"{curve.forecaster} against {curve.nature}"
+            for t, totals in zip(curve.rounds.astype(float), curve.totals, strict=True):
+                rows.append((pair, pair, curve.measure, t, totals / t))
     else:
         role = _role(study, against)
         for cell in study.cells:
-            label, other = cell.forecaster, cell.nature
-            if role == "nature":
-                label, other = other, label
+            played = {"forecaster": cell.forecaster, "nature": cell.nature}
             content = dict(_flat(cell, role))
             value = content.pop(against, None)
             if not is_number(value):
-                left[label] = None
+                left[played[role]] = None
                 continue
-            rest = json.dumps(content, sort_keys=True)
-            key = rest + f"@{cell.schedule[1]}" * (role == "nature"), other, cell.horizon
-            name = _trimmed(label, against)
-            who, whom = (name, other) if role == "forecaster" else (other, name)
-            headings, mine = found.setdefault(key, (set(), {}))
-            headings.add(f"{who} against {whom}, T = {cell.horizon:,}")
-            for measure in columns:
-                if measure in cell.totals:
-                    mine.setdefault(measure, {})[float(value)] = cell.totals[measure][-1] / cell.horizon
-    drawn = [(min(headings), mine) for headings, mine in found.values() if mine]
-    if not drawn:
+            own = {role: _trimmed(played.pop(role), against)}
+            said = "{forecaster} against {nature}, T = {T:,}".format(**played, **own, T=cell.horizon)
+            schedule = cell.schedule[1] if role == "nature" else ""
+            same = json.dumps([content, schedule, played, cell.horizon], sort_keys=True)
+            there = {name: cell.totals[name][-1] for name in columns if name in cell.totals}
+            rows += [(same, said, name, float(value), each / cell.horizon) for name, each in there.items()]
+    if not rows:
         raise InvalidParameter(f"no measure was taken in games with {against}; expected one that was")
-    if len(drawn) > MOST:
+    table = pd.DataFrame(rows, columns=["same", "heading", "measure", "at", "values"])
+    panels = table.groupby("same", sort=False)
+    table["panel"], table["heading"] = panels.ngroup(), panels["heading"].transform("min")
+    if (many := panels.ngroups) > MOST:
         raise InvalidParameter(
-            f"{len(drawn)} panels against {against}; expected at most {MOST}, chosen by --forecaster and --nature"
+            f"{many} panels against {against}; expected at most {MOST}, chosen by --forecaster and --nature"
         )
-    parts: list[dict[str, Any]] = []
-    places = {
-        name: i for i, name in enumerate(name for name in columns if any(name in mine for _, mine in drawn))
-    }
-    for i, (heading, mine) in enumerate(drawn):
-        lines = [name for name in columns if name in mine]
-        every = np.array([x for there in mine.values() for x in there])
-        low, high = every.min(), every.max()
-        for k, measure in enumerate(lines):
-            at = np.array(sorted(mine[measure]))
-            lower, middle, upper = np.array([spread(mine[measure][x], bars) for x in at]).T
-            # Beside the points of the other lines.
-            place = APART * (k - (len(lines) - 1) / 2)
-            x = at * (high / low) ** place if _wide(every) else at + place * (high - low)
-            parts.append({
-                "panel": i, "heading": heading, "mark": np.where(np.isfinite(middle), "line", "infinite"),
-                "measure": measure, "place": places[measure], "at": at, "x": x, "value": middle, "lower": lower,
-                "upper": upper, "runs": [len(mine[measure][x]) for x in at],
-            })  # fmt: skip
-    table = stacked(parts)
+    measures = [name for name in columns if name in set(table["measure"])]
+    table["place"] = table["measure"].map(measures.index)
+    table = table.sort_values(["panel", "place", "at"], ignore_index=True)
+    table["runs"] = table["values"].map(len)
+    table[["lower", "value", "upper"]] = [spread(values, bars) for values in table.pop("values")]
+    table["mark"] = np.where(np.isfinite(table["value"]), "line", "infinite")
+    # Beside the points of the other lines.
+    panels = table.groupby("panel")
+    low, high, lines = (
+        panels[of].transform(how) for of, how in (("at", "min"), ("at", "max"), ("place", "nunique"))
+    )
+    apart = APART * (panels["place"].rank("dense") - (lines + 1) / 2)
+    wide = (low > 0.0) & (high > WIDE * low)
+    table["x"] = (table["at"] + apart * (high - low)).mask(wide, table["at"] * (high / low) ** apart)
     table.attrs["without"] = [*left]
-    return table
+    return table.drop(columns="same")
 
 
 def spread(values: Floats, bars: str) -> tuple[float, float, float]:
