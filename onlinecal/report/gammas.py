@@ -119,12 +119,11 @@ def study_gammas(
 
     Of the rounds of a `group` or a stream it is of the natures that have it.
     """
-    cells = sorted(study.cells, key=lambda cell: cell.horizon)
+    known = list(dict.fromkeys(name for cell in study.cells for name in cell.streams))
     if group:
-        known = list(dict.fromkeys(name for cell in cells for name in cell.streams))
         group = "" if group == ALL and ALL not in known else meant("group", group, known)
-        cells = [cell for cell in cells if not group or group in cell.streams]
-    longest = {(c.forecaster, c.nature): c for c in cells if round is None or round in c.rounds.tolist()}
+    cells = sorted((c for c in study.cells if not group or group in c.streams), key=lambda cell: cell.horizon)
+    longest = {(c.forecaster, c.nature): c for c in cells if round is None or round in c.rounds}
     if not longest:
         times = sorted({t for cell in study.cells for t in cell.rounds.tolist()})
         raise InvalidParameter(
@@ -136,7 +135,6 @@ def study_gammas(
             "--nature"
         )
     found: dict[tuple[str, str], Any] = {}
-    refused = ""
     for who, whom in (
         (who, whom) for who in study.forecasters for whom in study.natures if (who, whom) in longest
     ):
@@ -145,28 +143,16 @@ def study_gammas(
         (runs,) = runs_of([cell])
         if run is not None and not 0 <= run < runs:
             raise InvalidParameter(f"run = {run} of {who} against {whom}; expected 0 to {runs - 1}")
-        part = cell.streams.index(group) if group else None
         chosen = [*range(runs)] if run is None else [run]
         if group in cell.groups:
             rounds = cell.totals[Column("measure", ROUNDS, stream=group).name][at]
             chosen = [r for r in chosen if rounds[r] > 0]
-        there = [cell.gamma(at, r, part) for r in chosen]
-        parts = [gamma for gamma in there if gamma is not None]
-        key = who, f"{whom}, T = {int(cell.rounds[at]):,}"
-        if not there:
-            found[key] = None
-            refused = refused or (
-                f"group {group!r} has no round in games of {who} against {whom} until T = {cell.rounds[at]:,}; "
-                "expected another group"
-            )
-        elif len(parts) < len(there):
-            found[key] = None
-            refused = refused or (
-                f"Γ of {who} against {whom} at T = {cell.rounds[at]:,} is not kept in {len(there) - len(parts)} of "
-                f'{len(there)} runs; expected a study that was played with keep = "all", or a run of which it is'
-            )
-        else:
-            found[key] = parts[0].merge(*parts[1:]) if len(parts) > 1 else parts[0]
+        there = [cell.gamma(at, r, cell.streams.index(group) if group else None) for r in chosen]
+        whole = there and all(gamma is not None for gamma in there)
+        found[who, f"{whom}, T = {int(cell.rounds[at]):,}"] = there[0].merge(*there[1:]) if whole else None
     if not any(found.values()):
-        raise InvalidParameter(refused)
+        raise InvalidParameter(
+            'Γ of these rounds is kept of no pair in all runs; expected a study that was played with keep = "all", a '
+            "run of which it is, or a group with rounds"
+        )
     return found

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
-from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter, meant
 from onlinecal.core.words import counted
 from onlinecal.report import plots
@@ -101,10 +100,6 @@ def draw(
         return plot(study, measure or None, **style), ""
     if kind == "sweep" and "against" not in options:
         raise InvalidParameter("--kind sweep against nothing; expected --against with a parameter, or T")
-    if kind == "pareto" and len(measure) not in (0, 2):
-        raise InvalidParameter(f"--kind pareto of {' and '.join(measure)}; expected two --measure")
-    if kind == "pareto":
-        measure = [study.column(name).name for name in measure]
     shown = [column.name for column in columns_of(study, measure or None, found.most)]
     others = [name for name, c in study.columns.items() if name not in shown and not c.stream]
     others += [f"of a part such as {name!r}" for name, c in study.columns.items() if c.stream][:1]
@@ -125,15 +120,8 @@ def draw(
         options["scale"] = "linear"
     if kind == "curves":
         labels = {name for cell in study.cells for name in cell.groups}
-        options["groups"] = (
-            study.curves(
-                [
-                    name
-                    for name, c in study.columns.items()
-                    if c == Column("measure", "ece", stream=c.stream) and c.stream in labels
-                ]
-            )
-            if labels
-            else []
-        )
+        groups = [
+            name for name, c in study.columns.items() if c.stream in labels and name == f"ece @ {c.stream}"
+        ]
+        options["groups"] = study.curves(groups) if groups else []
     return plot(curves, **options, **style), left

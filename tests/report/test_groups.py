@@ -111,7 +111,7 @@ def test_diagrams_of_a_group_are_of_its_rounds(study):
     assert study.gamma(WHO[0], horizon=400, group="all").weight == 400
     with pytest.raises(OnlinecalError, match="unknown group 'od'"):
         study.gamma(WHO[0], horizon=400, group="od")
-    with pytest.raises(InvalidParameter, match="group 'none' has no round in games of group hedging"):
+    with pytest.raises(InvalidParameter, match="kept of no pair in all runs"):
         draw(study, "reliability", group="none")
     with pytest.raises(OnlinecalError, match="'od'"):
         draw(study, "witness", group="od")

@@ -214,7 +214,7 @@ def test_levels_that_are_not_there(study, monkeypatch):
         return None if run == 1 and cell.forecaster in lost else kept(cell, at, run, stream)
 
     monkeypatch.setattr(Played, "gamma", gamma)
-    with pytest.raises(InvalidParameter, match=r"T = 200 is not kept in 1 of 3 runs; expected a study"):
+    with pytest.raises(InvalidParameter, match=r"kept of no pair in all runs; expected a study"):
         study_gammas(study)
     assert len(study_gammas(study, run=0)) == 4
     # Where others are there, these are drawn, and the panels of those that are not say so.
@@ -250,7 +250,7 @@ def test_every_picture_has_a_name(kind, study):
         ("slopes", {"linear": True}, "--linear with --kind slopes; expected it with --kind runs"),
         ("sweep", {}, "expected --against with a parameter, or T"),
         ("regret", {"measure": ("cdl", "v_cdl")}, "--kind regret of cdl and v_cdl; expected one --measure"),
-        ("pareto", {"measure": ("ece",)}, "--kind pareto of ece; expected two --measure"),
+        ("pareto", {"measure": ("ece",)}, "expected two measures"),
         ("exponent", {}, "unknown picture 'exponent'; did you mean 'exponents'"),
     ],
 )
