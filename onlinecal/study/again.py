@@ -14,7 +14,7 @@ from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.levels import LevelSets
 from onlinecal.core.progress import Progress
 from onlinecal.naming import measure_of, said_table, task_of
-from onlinecal.study.asked import Asked, AskedTask, listed
+from onlinecal.study.asked import Asked, listed
 from onlinecal.study.entries import Planned
 from onlinecal.study.gammas import Gammas, Group, whole_runs
 from onlinecal.study.lock import writing
@@ -52,7 +52,7 @@ class Missing(NamedTuple):
         return _totals(cell.panel, Gammas(gammas), runs, cell.times, *parts, cell.players)
 
 
-def _why_played(asked: Asked | AskedTask) -> str:
+def _why_played(asked: Asked) -> str:
     return "their level sets are not kept" if asked.needs is None else "the rounds are read one by one"
 
 

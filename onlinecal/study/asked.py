@@ -50,25 +50,28 @@ def known_measures(classes: bool) -> Mapping[str, Measure]:
 
 
 class Asked(NamedTuple):
-    """A measure that is asked for, with its options set."""
+    """A measure with its options set, or a task, that is asked for."""
 
-    #: one, or the two ends of a bracket
+    #: one, the two ends of a bracket, or one for each part of an account
     columns: tuple[Column, ...]
-    function: Callable[[JointDistribution], Any]
-    record: Measure
-    options: Mapping[str, Any]
+    #: of Γ, of rounds or of the Γ of groups
+    function: Callable[[Any], Any]
     #: several Γ ↦ their values, or None; None for a measure of one Γ alone
-    many: Callable[[LevelSets], Floats | None] | None = None
+    many: Callable[[LevelSets], Floats | None] | None
+    #: None for a task
+    record: Measure | None = None
+    options: Mapping[str, Any] = {}
+    task: Task | None = None
 
     @property
     def needs(self) -> frozenset[str] | None:
-        """The kinds of context that a measure of rounds reads; None for a measure of Γ."""
-        return needs_of(self.record.function)
+        """The kinds of context that a measure of rounds reads; None for all else."""
+        return needs_of(self.record and self.record.function)
 
     @property
     def of_groups(self) -> bool:
         """Whether it is a measure of the Γ of all groups."""
-        return is_of_groups(self.record.function)
+        return is_of_groups(self.record and self.record.function)
 
     @property
     def of_user(self) -> bool:
@@ -77,20 +80,24 @@ class Asked(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name in tables, of either end."""
-        return self.columns[0].whole
+        """The name in tables, of either end; that of the task."""
+        return self.columns[0].whole if self.task is None else self.task.name
 
     @property
-    def content(self) -> dict[str, Any]:
+    def content(self) -> Any:
         """All that its numbers depend on (see `onlinecal.core.content`)."""
+        if self.record is None:
+            return content(self.task)
         what = {"measure": self.record.name, "version": self.record.version}
         if self.of_user:
             what = content(self.record.function)
         options = {key: content(value) for key, value in self.options.items()}
         return {"what": what, "options": options, "bracket": len(self.columns) == 2}
 
-    def read(self, seen: Any) -> list[float]:
+    def read(self, seen: Any) -> Sequence[float]:
         """The value in each of its columns."""
+        if self.task is not None:
+            return tuple(self.function(seen)[: len(ACCOUNT)])
         value = measured(self.columns[0].measure, self.function, seen)
         if not isinstance(value, Bracket):
             return [value] * len(self.columns)
@@ -99,41 +106,12 @@ class Asked(NamedTuple):
         raise InvalidData(f"measure {self.name!r} returned {value!r}; expected a number")
 
 
-class AskedTask(NamedTuple):
-    """A task that is asked for, with a column for each part of its account."""
-
-    columns: tuple[Column, ...]
-    task: Task
-
-    @property
-    def needs(self) -> None:
-        """No context: it is of Γ."""
-
-    @property
-    def of_groups(self) -> bool:
-        """It is of Γ."""
-        return False
-
-    @property
-    def name(self) -> str:
-        """That of the task."""
-        return self.task.name
-
-    @property
-    def content(self) -> Any:
-        """All that its numbers depend on."""
-        return content(self.task)
-
-    def read(self, gamma: JointDistribution) -> Sequence[float]:
-        """The account of one Γ."""
-        return self.task.account(gamma)[: len(ACCOUNT)]
-
-    def many(self, sets: LevelSets) -> Floats | None:
-        """Those of several, (B, columns); None for a task that has no form for them."""
-        own = getattr(type(self.task), "account", None)  # a class of a user may have another
-        if own is DecisionTask.account:
-            return table_accounts(sets, *cast(DecisionTask, self.task).envelope)
-        return quadratic_accounts(sets) if own is QuadraticTask.account else None
+def _accounts(task: Task, sets: LevelSets) -> Floats | None:
+    """The accounts of several Γ, (B, columns); None for a task that has no form for them."""
+    own = getattr(type(task), "account", None)  # a class of a user may have another
+    if own is DecisionTask.account:
+        return table_accounts(sets, *cast(DecisionTask, task).envelope)
+    return quadratic_accounts(sets) if own is QuadraticTask.account else None
 
 
 def measured(name: str, measure: Callable[[Any], Any], gamma: Any) -> float | Bracket:
@@ -216,10 +194,10 @@ def asked_measure(spec: Any, rounds: int | None, classes: bool) -> Asked:
     if record.may_bracket(options, rounds):
         columns = replace(column, end="lower"), replace(column, end="upper")  # type: ignore[assignment]
     many = None if record.many is None else partial(record.many, **options)
-    return Asked(columns, function, record, options, many=many)
+    return Asked(columns, function, many, record, options)
 
 
-def asked_task(spec: Any) -> AskedTask:
+def asked_task(spec: Any) -> Asked:
     if isinstance(spec, ClassTask):
         raise InvalidParameter(f"task {spec.name!r} is of classes; expected a task of outcomes 0 and 1")
     task = as_decision_maker(spec)
@@ -229,13 +207,10 @@ def asked_task(spec: Any) -> AskedTask:
     kind: Kind = "other_task"
     if isinstance(inner, DecisionTask | QuadraticTask):
         kind = "decision_task" if isinstance(inner, DecisionTask) else "quadratic_task"
-    # In the order of `tasks.Account`.
-    return AskedTask(
-        tuple(Column(kind, entry, task=inner.name, response=response) for entry in ACCOUNT), task
-    )
+    return _of_task(Column(kind, "", task=inner.name, response=response), task)
 
 
-def asked_class_task(spec: Any) -> AskedTask:
+def asked_class_task(spec: Any) -> Asked:
     """A task of K classes; a table has a name, payoffs, and maybe actions."""
     task = spec
     if isinstance(spec, Mapping) and "payoffs" in spec:
@@ -249,7 +224,13 @@ def asked_class_task(spec: Any) -> AskedTask:
             f"task {called!r} is of outcomes 0 and 1; expected one of classes: an `oc.measures.classes.ClassTask`, or "
             "a table with a name and payoffs, a row of K numbers for each action"
         )
-    return AskedTask(tuple(Column("class_task", entry, task=task.name) for entry in ACCOUNT), task)
+    return _of_task(Column("class_task", "", task=task.name), task)
+
+
+def _of_task(column: Column, task: Task) -> Asked:
+    """A task with a column for each part of its account, in the order of `tasks.Account`."""
+    columns = tuple(replace(column, measure=entry) for entry in ACCOUNT)
+    return Asked(columns, task.account, partial(_accounts, task), task=task)
 
 
 def _with(name: str, function: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:

@@ -59,7 +59,11 @@ def measuring(plan: Iterable[Cell], there: Mapping[str, int] = MappingProxyType(
     """Seconds of one core that measures take by what they declare, the slowest first; none for all that are fast."""
     found: dict[str, float] = {}
     for cell in plan:
-        slow = [(asked.name, s) for asked in cell.panel.measures if (s := asked.record.seconds) is not None]
+        slow = [
+            (asked.name, s)
+            for asked in cell.panel.asked
+            if asked.record and (s := asked.record.seconds) is not None
+        ]
         points = cell.forecaster.points_at(cell.horizon) if slow else None
         streams = 1 + len(cell.nature.strategy.streams)
         for name, seconds in slow:

@@ -24,7 +24,6 @@ from onlinecal.measures import with_all
 from onlinecal.measures.groups import OF_GROUPS, Family
 from onlinecal.study.asked import (
     Asked,
-    AskedTask,
     asked_class_task,
     asked_measure,
     asked_task,
@@ -47,7 +46,7 @@ class Panel:
     With `laws` there are as many columns of the Γ in which each round counts with its whole law.
     """
 
-    asked: tuple[Asked | AskedTask, ...]
+    asked: tuple[Asked, ...]
     laws: bool = False
 
     @classmethod
@@ -88,11 +87,6 @@ class Panel:
         """Refuses what cannot be read of Γ of so many classes, such as all sets of 20, and tasks of others."""
         for asked in self.asked:
             asked.read(_sample(classes))
-
-    @property
-    def measures(self) -> list[Asked]:
-        """Those that are no tasks."""
-        return [asked for asked in self.asked if isinstance(asked, Asked)]
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -250,7 +244,7 @@ class Panel:
 
 
 def _one_by_one(
-    asked: Asked | AskedTask, each: Iterable[Any], where: str, runs: Sequence[int]
+    asked: Asked, each: Iterable[Any], where: str, runs: Sequence[int]
 ) -> Iterator[Sequence[float]]:
     for run, seen in zip(runs, each, strict=True):
         try:

@@ -74,7 +74,7 @@ def test_all_measures_are_all_that_games_can_have():
         (["brier", "all", {"name": "binned_ece", "bins": 3}], [9], ["true_distance", "binned_ece(bins=3)"]),
     ):  # fmt: skip
         panel = planned("constant", "drift", measures=measures, horizons=horizons, **options)[0].panel
-        names = [asked.name for asked in panel.measures]
+        names = [asked.name for asked in panel.asked]
         assert ours - {"binned_ece"} < set(names)  # of which one is asked for with other options
         assert len(names) == len(MEASURES) + ("true_distance" in more)
         assert names[len(names) - len(more) :] == more
