@@ -94,18 +94,6 @@ def test_programs_of_many_rounds_have_a_bracket():
         assert cell.totals[f"{name}[upper]"][-1] == 500 * bracket.upper
 
 
-def test_saved_measured_later_and_in_processes(tmp_path):
-    forecasters = [ClassMean(), Rounded]
-    whole = played(forecasters, measures=["ece", MEAN, "smooth_ce", SURE], tasks=TASK)
-    played(forecasters).save(tmp_path / "a.db")
-    later = oc.load(tmp_path / "a.db").measure_again(["smooth_ce", SURE], [TASK])
-    for one, other in zip(whole.cells, later.cells, strict=True):
-        assert one.totals.keys() == other.totals.keys()
-        assert all(np.array_equal(one.totals[name], other.totals[name]) for name in one.totals)
-    assert later.gamma("class mean", run=2).classes == 4
-    assert played(jobs=2, runs=5).cells == played(runs=5).cells
-
-
 def test_resumed_is_played_at_once(tmp_path):
     def cells(runs, *measures):
         panel, who = Panel.of(measures, rounds=80, classes=True), [ClassMean(), ClassMean(3)]

@@ -8,10 +8,13 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.decisions.people import People
+from onlinecal.forecasters import ClassMean
 from onlinecal.study.copies import merge
 from onlinecal.study.gammas import whole_runs
 from onlinecal.study.store import Store
 from tests.results import F, N, added, cells, equal, played, read, resumed, study
+from tests.study import test_classes as classes
+from tests.study import test_groups as groups
 from tests.study.test_files import index_that_says_something_else
 from tests.study.test_gammas import same
 
@@ -65,6 +68,30 @@ def test_a_study_that_was_played_in_python_is_written_read_and_gone_on_with(tmp_
     assert results.read_bytes() == before
     made.save(results, overwrite=True)
     assert equal(oc.load(results), made)
+
+
+@pytest.mark.parametrize(
+    ("play", "options", "measures", "tasks"),
+    [
+        (groups.played, {"nature": groups.NATURES, "measures": groups.MEASURES, "tasks": ["umbrella"]},
+         ["smooth_ce", "multi_linf"], ["three_action"]),
+        (classes.played, {"forecaster": [ClassMean(), classes.Rounded], "measures": ["ece", classes.MEAN], "tasks": []},
+         ["smooth_ce", classes.SURE], [classes.TASK]),
+    ],
+    ids=["groups", "classes"],
+)  # fmt: skip
+def test_studies_of_groups_and_of_classes_are_saved_measured_later_and_played_by_processes(
+    tmp_path, play, options, measures, tasks
+):
+    more = {"measures": [*options["measures"], *measures], "tasks": [*options["tasks"], *tasks]}
+    whole, path = play(**options | more), tmp_path / "a.db"
+    play(**options).save(path)
+    later = oc.load(path).measure_again(measures, tasks)
+    for one, other in zip(whole.cells, later.cells, strict=True):
+        assert one.totals.keys() == other.totals.keys()
+        assert all(np.array_equal(one.totals[name], other.totals[name]) for name in one.totals)
+        assert same(one.gamma(-1, 2), other.gamma(-1, 2), ("predictions", "counts"))
+    assert play(**options, runs=5, jobs=2).cells == play(**options, runs=5).cells
 
 
 # ---------------------------------------------------------------- merge

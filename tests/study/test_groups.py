@@ -97,22 +97,6 @@ def test_a_game_in_pieces_has_the_same_numbers(seed):
                 assert np.array_equal(one.positives, other.positives)
 
 
-def test_saved_resumed_measured_later_and_in_processes(tmp_path):
-    whole = played(
-        nature=NATURES, measures=[*MEASURES, "smooth_ce", "multi_linf"], tasks=["umbrella", "three_action"]
-    )
-    played(nature=NATURES).save(tmp_path / "a.db")
-    later = oc.load(tmp_path / "a.db").measure_again(["smooth_ce", "multi_linf"], ["three_action"])
-    for name in whole.measures:
-        for one, other in zip(whole.cells, later.cells, strict=True):
-            assert np.array_equal(one.totals[name], other.totals[name]), name
-    again = played(nature=NATURES, runs=5, jobs=2)
-    for one, other in zip(played(nature=NATURES, runs=5).cells, again.cells, strict=True):
-        assert one == other
-    gamma = later.gamma(nature=later.natures[0], stream="odd", run=1)
-    assert gamma.weight == whole.cells[0].totals["rounds @ odd"][-1, 1]
-
-
 def test_a_resume_finds_that_the_largest_regret_of_a_group_alone_is_missing():
     (cell,) = plan(
         [Entry.of(GroupHedging())], [Entry.of(NATURES[0])], horizons=[100], runs=3, seed=5,
