@@ -13,12 +13,12 @@ from onlinecal.study.store import Store
 
 @dataclass(frozen=True)
 class Status:
-    """The state of a results file; `failed` cells with why and when, `left` ones, the `writer` of it now or "".
+    """The state of a file of `results`; `failed` cells with why and when, `left` ones, the `writer` of it now or "".
 
     `go_on` is the command that plays what is left, or "" where nothing is, or it is being played.
     """
 
-    path: Path
+    results: str
     name: str
     title: str
     cells: int
@@ -49,27 +49,20 @@ class Status:
         incompatible = tuple(Incompatible(*each) for each in json.loads(meta.get("incompatible", "[]")))
         done, by = len(plan) - len(failed) - left, writer(path)
         return cls(
-            path, meta["name"], meta["title"], len(plan), done, tuple(failed), incompatible, left, sum(rounds.values()),
-            by, "" if by or done == len(plan) else go_on,
+            str(path), meta["name"], meta["title"], len(plan), done, tuple(failed), incompatible, left,
+            sum(rounds.values()), by, "" if by or done == len(plan) else go_on,
         )  # fmt: skip
 
     def as_json(self) -> dict[str, Any]:
         """As data."""
         names = "forecaster", "nature", "schedule", "horizon"
-        said = {
-            name: getattr(self, name)
-            for name in ("name", "title", "cells", "done", "left", "run_rounds_left")
-        }
-        return said | {
-            "results": str(self.path),
-            "failed": [
-                {name: getattr(cell, name) for name in names} | {"error": error, "at": at}
-                for cell, error, at in self.failed
-            ],
-            "incompatible": [pair._asdict() for pair in self.incompatible],
-            "writer": self.writer or None,
-            "go_on": self.go_on or None,
-        }
+        failed = [
+            {name: getattr(cell, name) for name in names} | {"error": error, "at": at}
+            for cell, error, at in self.failed
+        ]
+        pairs = [pair._asdict() for pair in self.incompatible]
+        now = {"writer": self.writer or None, "go_on": self.go_on or None}
+        return vars(self) | {"failed": failed, "incompatible": pairs} | now
 
     def lines(self) -> Iterator[str]:
         """In words."""
