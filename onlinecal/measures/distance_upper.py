@@ -44,7 +44,7 @@ def distance_upper(gamma: JointDistribution, *, max_levels: int = 12) -> Bracket
     0.1
     """
     labels, exact = _grouping(gamma, max_levels)
-    upper = _cost(gamma, labels)
+    upper = LevelGroups(labels).bound(gamma)
     if exact:
         return Bracket(upper, upper)
     return Bracket(min(distance_lower(gamma).lower, upper), upper)
@@ -66,7 +66,7 @@ def _grouping(gamma: JointDistribution, max_levels: int) -> tuple[Ints, bool]:
     if not gamma.residuals.any():
         return np.arange(gamma.levels), True
     if gamma.levels <= most:
-        return _enumerate(gamma.predictions, gamma.mass, gamma.means)[1], True
+        return _enumerate(gamma.predictions, gamma.mass, gamma.means), True
     k = gamma.levels
     cuts = np.unique(np.linspace(0, k, min(k, _BLOCKS) + 1).astype(np.int64))
     before = _contiguous(
@@ -79,29 +79,7 @@ def _grouping(gamma: JointDistribution, max_levels: int) -> tuple[Ints, bool]:
     found = [np.arange(k), _labels(k, cuts[group_starts(before)])]
     if _BLOCKS < k <= MOST["mean"]:
         found.append(_labels(k, best_partition(gamma, "mean", None)[1]))
-    return min(found, key=lambda labels: _cost(gamma, labels)), False
-
-
-def _cost(gamma: JointDistribution, labels: Ints) -> float:
-    """Σ w_i |v_i − mean outcome of i's group|."""
-    return float(gamma.mass @ _distances(labels, gamma.predictions, gamma.mass, gamma.means))
-
-
-@kernel
-def _distances(labels, v, w, q):
-    """|v_i − mean outcome of i's group| for each level."""
-    groups = labels.max() + 1
-    mass, ones, members = np.zeros(groups), np.zeros(groups), np.zeros(groups, np.int64)
-    for i in range(len(v)):
-        mass[labels[i]] += w[i]
-        ones[labels[i]] += w[i] * q[i]
-        members[labels[i]] += 1
-    out = np.empty(len(v))
-    for i in range(len(v)):
-        group = labels[i]
-        # A level on its own keeps its mean to the last digit, and where that is the forecast nothing moves.
-        out[i] = abs(v[i] - (q[i] if members[group] == 1 else ones[group] / mass[group]))
-    return out
+    return min(found, key=lambda labels: LevelGroups(labels).bound(gamma)), False
 
 
 def _labels(k: int, starts: Ints) -> Ints:
@@ -135,7 +113,7 @@ def _contiguous(v, mass, ones, moved, cuts):
 
 @kernel
 def _enumerate(v, w, q):
-    """Least cost of all partitions into groups, and the groups, over subsets of at most 16 items."""
+    """The groups of the cheapest of all partitions, over subsets of at most 16 items."""
     k = len(v)
     full = (1 << k) - 1
     single = np.zeros(full + 1)
@@ -174,7 +152,7 @@ def _enumerate(v, w, q):
                 labels[i] = group
         left ^= choice[left]
         group += 1
-    return cost[full], labels
+    return labels
 
 
 #: the largest finite order: beyond, powers of small distances are too small for floats
@@ -341,7 +319,7 @@ MEASURES = (
         seconds=seconds_of_distance,
         witness=distance_upper_witness,
         counterpart=distance_upper_counterpart,
-        upper=lambda gamma, max_levels=12: _cost(gamma, _grouping(gamma, max_levels)[0]),
+        upper=lambda gamma, max_levels=12: distance_upper_witness(gamma, max_levels=max_levels).bound(gamma),
         sampling=Between(
             "distance_lower", "surrogate_interval_ce", "dCE_low ≤ dCE_up ≤ intCE ≤ SintCE: BGHN23 §6"
         ),
