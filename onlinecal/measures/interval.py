@@ -167,8 +167,7 @@ def least_costs(
     """The least cost of the levels up to each, by mean width: no partition costs less, by either width."""
     _check_levels(gamma, width, max_levels)
     v, prefix, mass = gamma.predictions, prefix_sums(gamma.residuals), prefix_sums(gamma.mass)
-    before = _mean_program(prefix, mass, v, v)[1]
-    return LeastCosts(_costs(before, prefix, mass, v)[1:])
+    return LeastCosts(_mean_program(prefix, mass, v, v)[0][1:])
 
 
 @of_gamma
@@ -264,8 +263,8 @@ def _program(gamma: JointDistribution, width: str, cuts: Ints) -> tuple[float, I
     if width == "max":
         _, value, before = least_max_width(prefix, low, high)
         return value, group_starts(before)
-    value, before = _mean_program(prefix, prefix_sums(gamma.mass)[cuts], locked(low), locked(high))
-    return float(value), group_starts(before)
+    costs, before = _mean_program(prefix, prefix_sums(gamma.mass)[cuts], locked(low), locked(high))
+    return float(costs[-1]), group_starts(before)
 
 
 def prefix_sums(values: Floats) -> Floats:
@@ -281,7 +280,7 @@ def group_starts(before: Ints) -> Ints:
 
 @kernel
 def _mean_program(prefix, mass, low, high):
-    """Least cost of the blocks before each end, and where its last group starts."""
+    """Least cost of the blocks before each end, and where their last group starts."""
     k = len(low)
     cost, before = np.zeros(k + 1), np.zeros(k + 1, np.int64)
     for b in range(1, k + 1):
@@ -301,17 +300,7 @@ def _mean_program(prefix, mass, low, high):
                 break
         cost[b] = best
         before[b] = start
-    return cost[k], before
-
-
-@kernel
-def _costs(before, prefix, mass, v):
-    """Cost of the partition of the levels before each end, from where its last group starts."""
-    cost = np.zeros(len(before))
-    for b in range(1, len(before)):
-        a = before[b]
-        cost[b] = cost[a] + abs(prefix[b] - prefix[a]) + (mass[b] - mass[a]) * (v[b - 1] - v[a])
-    return cost
+    return cost, before
 
 
 def _limit(*, width: Width = "mean", max_levels: int | None = None) -> int:
