@@ -17,20 +17,11 @@ from onlinecal.measures.base import Bracket, Change, Sampling, row
 from onlinecal.measures.distance_lower_program import Plan, Program, calibrated, hats, spaced, with_ends
 from onlinecal.measures.interval import MOST, best_partition
 from onlinecal.measures.smooth_ce import smooth_ce_witness
-from onlinecal.measures.witnesses.distances import CalibratedCoupling, lipschitz
+from onlinecal.measures.witnesses.distances import CalibratedCoupling, lipschitz, moving_cost
 
 # Multiples of a smooth weight that are tried as potentials. A half is always feasible, all of it where the error is
 # a bias.
 _SCALES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-
-
-def moving_cost(gamma: JointDistribution, nodes: Floats, arriving: Floats) -> float:
-    """∫ |C_1 − S_1| + |C_0 − S_0|: the cheapest transport of Γ's ones and zeros to `arriving`."""
-    place = np.concatenate((gamma.predictions, nodes))
-    order = np.argsort(place, kind="stable")
-    ones = np.concatenate((gamma.mass * gamma.means, -arriving * nodes))[order]
-    zeros = np.concatenate((gamma.mass * (1.0 - gamma.means), -arriving * (1.0 - nodes)))[order]
-    return float((np.abs(np.cumsum(ones)) + np.abs(np.cumsum(zeros)))[:-1] @ np.diff(place[order]))
 
 
 def dual_value(

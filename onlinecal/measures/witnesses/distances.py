@@ -71,21 +71,19 @@ class CalibratedCoupling(Witness):
     def bound(self, gamma: JointDistribution) -> Bracket:
         nodes = _nodes(self.nodes)
         arriving = np.maximum(vector("CalibratedCoupling.arriving", self.arriving, len(nodes)), 0.0)
-        one, zero = gamma.mass * gamma.means, gamma.mass * (1.0 - gamma.means)
         mass, ones, zeros = fsum(arriving), fsum(arriving * nodes), fsum(arriving * (1.0 - nodes))
         if not mass > 0.0:
             raise InvalidData("CalibratedCoupling: no mass arrives; expected a distribution")
         # Values are drawn towards the end that has too few outcomes, which changes the mean by what is missing.
-        few_ones, few_zeros = fsum(one) * mass, fsum(zero) * mass
+        few_ones = fsum(gamma.mass * gamma.means) * mass
+        few_zeros = fsum(gamma.mass * (1.0 - gamma.means)) * mass
         if zeros > few_zeros:
             nodes = 1.0 - (1.0 - nodes) * (few_zeros / zeros)
         elif ones > few_ones:
             nodes = nodes * (few_ones / ones)
-        arriving = arriving / mass
-        cost = _moved(gamma.predictions, one, nodes, arriving * nodes)
-        cost += _moved(gamma.predictions, zero, nodes, arriving * (1.0 - nodes))
         # No distance is above 1.
-        return between(_dual(gamma, _nodes(self.nodes), self.ones, self.zeros), min(cost, 1.0))
+        upper = min(moving_cost(gamma, nodes, arriving / mass), 1.0)
+        return between(_dual(gamma, _nodes(self.nodes), self.ones, self.zeros), upper)
 
     def __str__(self) -> str:
         used = self.nodes[self.arriving > 1e-12]
@@ -139,12 +137,13 @@ def _nodes(nodes: Any) -> Floats:
     return u
 
 
-def _moved(v: Floats, leave: Floats, u: Floats, arrive: Floats) -> float:
-    """∫ |mass that has left − mass that has arrived| over [0, 1]."""
-    place = np.concatenate((v, u))
+def moving_cost(gamma: JointDistribution, nodes: Floats, arriving: Floats) -> float:
+    """∫ |C_1 − S_1| + |C_0 − S_0|: the cheapest transport of Γ's ones and zeros to `arriving`."""
+    place = np.concatenate((gamma.predictions, nodes))
     order = np.argsort(place, kind="stable")
-    height = np.abs(running(np.concatenate((leave, -arrive))[order])[:-1])
-    return fsum(height * np.diff(place[order]))
+    ones = np.concatenate((gamma.mass * gamma.means, -arriving * nodes))[order]
+    zeros = np.concatenate((gamma.mass * (1.0 - gamma.means), -arriving * (1.0 - nodes)))[order]
+    return fsum((np.abs(running(ones)) + np.abs(running(zeros)))[:-1] * np.diff(place[order]))
 
 
 def _dual(gamma: JointDistribution, nodes: Floats, ones: Any, zeros: Any) -> float:
