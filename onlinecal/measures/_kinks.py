@@ -80,26 +80,8 @@ def density(v, n, q):
 
 @kernel
 def external_density(v, n, q):
-    """max(R_ext, 0) at the level sets, weighted by n: the larger of Σ_{v ≤ t} n (q − t) and Σ_{v ≥ t} n (t − q)."""
-    # A level at t may be left out of either sum, to the decision maker's harm. The sum without it lies on a line that
-    # is in the envelope anyway.
-    k = v.shape[0]
-    out = np.zeros(k)
-    total, rest, count = 0.0, 0.0, 0.0
-    for i in range(k):
-        if i > 0:
-            total, rest = add(total, rest, -count * (v[i] - v[i - 1]))
-        total, rest = add(total, rest, n[i] * (q[i] - v[i]))
-        count += n[i]
-        out[i] = max(out[i], total + rest)
-    total, rest, count = 0.0, 0.0, 0.0
-    for i in range(k - 1, -1, -1):
-        if i < k - 1:
-            total, rest = add(total, rest, -count * (v[i + 1] - v[i]))
-        total, rest = add(total, rest, n[i] * (v[i] - q[i]))
-        count += n[i]
-        out[i] = max(out[i], total + rest)
-    return out
+    """max(R_ext, 0) at the level sets, weighted by n."""
+    return _fixed(v, np.arange(len(v)), n * q, n)
 
 
 @kernel
@@ -235,23 +217,26 @@ def _signed_falling(t, last, ones, mass):
 @kernel
 def _fixed(t, place, ones, mass):
     """The larger of Σ_{v ≤ t} (D_1 − t D) and Σ_{v ≥ t} (t D − D_1), with or without the level at t, and 0."""
+    after = _before(-t[::-1], len(t) - 1 - place, -ones, mass)[::-1]
+    return np.maximum(_before(t, place, ones, mass), after)
+
+
+@kernel
+def _before(t, place, ones, mass):
+    """The first of the two sums at each t."""
     size = len(t)
-    out, one, all_ = np.zeros(size), np.zeros(size), np.zeros(size)
+    out, one, every = np.zeros(size), np.zeros(size), np.zeros(size)
     for i in range(len(ones)):
         one[place[i]] += ones[i]
-        all_[place[i]] += mass[i]
-    a, w = 0.0, 0.0
+        every[place[i]] += mass[i]
+    total, rest, weight = 0.0, 0.0, 0.0
     for c in range(size):
-        before = a - t[c] * w
-        a += one[c]
-        w += all_[c]
-        out[c] = max(out[c], max(before, a - t[c] * w))
-    a, w = 0.0, 0.0
-    for c in range(size - 1, -1, -1):
-        after = t[c] * w - a
-        a += one[c]
-        w += all_[c]
-        out[c] = max(out[c], max(after, t[c] * w - a))
+        if c > 0:
+            total, rest = add(total, rest, -weight * (t[c] - t[c - 1]))
+        without = total + rest
+        total, rest = add(total, rest, one[c] - t[c] * every[c])
+        weight += every[c]
+        out[c] = max(0.0, without, total + rest)
     return out
 
 
