@@ -294,28 +294,16 @@ def _scdl(gamma: JointDistribution) -> tuple[float, int | None]:
 def _scdl_m(v, n, s, m, soft):
     """SCDL_m, weighted by n: the sum is convex in i between two points with mass, so that i is j or j + 1 of one."""
     index, weight, ones = points(v, n, s, m, soft)
-    size = index.shape[0]
-    mean, i = np.empty(size), np.empty(2 * size, np.int64)
-    here = np.empty(size, np.int64)  # where i = j, and where i = j + 1, among the candidates
-    after, used = np.empty(size, np.int64), 0
-    for c in range(size):
-        mean[c] = min(ones[c] / weight[c], 1.0)
-        if used > 0 and i[used - 1] == index[c]:
-            here[c] = used - 1
-        elif index[c] >= 1:
-            i[used] = index[c]
-            here[c] = used
-            used += 1
-        else:
-            here[c] = -1
-        after[c] = used
+    mean, each = np.minimum(ones / weight, 1.0), np.arange(len(index))
+    at = rising(index / m, each + 1, weight, mean) + falling((index - 1) / m, each, weight, mean)
+    after = rising((index + 1) / m, each, weight, mean) + falling(index / m, each - 1, weight, mean)
+    most = 0.0
+    for c in range(len(index)):
+        if index[c] >= 1:
+            most = max(most, at[c])
         if index[c] < m:
-            i[used] = index[c] + 1
-            used += 1
-    if used == 0:
-        return 0.0
-    at = i[:used]
-    return (rising(at / m, after, weight, mean) + falling((at - 1) / m, here, weight, mean)).max()
+            most = max(most, after[c])
+    return most
 
 
 def _limits(known: Known, radii: Any) -> Ends:
