@@ -106,6 +106,11 @@ def each_level(gamma: JointDistribution, **options: Any) -> Ints:
     return np.arange(gamma.levels)
 
 
+def no_share(**options: Any) -> float:
+    """The share of cells with few samples that no interval is made with."""
+    return 0.0
+
+
 def halving(samples: float) -> Ints:
     """1, 2, 4, … up to 2 √n and n/30: numbers of bins that are fixed before any outcome is seen."""
     most = min(2.0 * samples**0.5, samples / 30.0)

@@ -9,7 +9,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number, positive, vector
-from onlinecal.measures.base import Change, Ints, Sampling, row
+from onlinecal.measures.base import Change, Ints, Sampling, no_share, row
 from onlinecal.measures.binned import MAX_BINS, bins_of_levels, weighted_norm_of
 
 Counted = int | Sequence[float] | None
@@ -247,7 +247,7 @@ MEASURES = (
             bin_errors,
             "the triangle inequality, over bins",
             cells=bins_together,
-            share=lambda **options: 0.0,
+            share=no_share,
             instead="binned_ece, or fewer bins",
             refuses=_refuses,
         ),
@@ -259,7 +259,7 @@ MEASURES = (
             _soft_errors,
             "the triangle inequality, over bins",
             cells=_soft_cells,
-            share=lambda **options: 0.0,
+            share=no_share,
             instead="binned_ece, or fewer bins",
         ),
     ),

@@ -7,7 +7,7 @@ import numpy as np
 
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice
-from onlinecal.measures.base import Change, Ends, Ints, Known, Sampling, each_level, row, seminorm
+from onlinecal.measures.base import Change, Ends, Ints, Known, Sampling, each_level, no_share, row, seminorm
 from onlinecal.measures.binned import bin_cells, bin_norm, binned_ece, ece, level_errors
 from onlinecal.measures.binned_orders import bin_errors, binned_ce, bins_together
 from onlinecal.measures.scores import brier, quotient_change, quotient_limits, squared_losses
@@ -147,18 +147,6 @@ def _variance(b: float) -> tuple[float, float]:
     return b * (1.0 - b), 1.0 - 2.0 * b
 
 
-def _ace_norm(gamma: JointDistribution, residuals: Floats, *, bins: int = 10) -> Floats:
-    return bin_norm(gamma, residuals, bins=bins, strategy="quantile")
-
-
-def _ace_cells(gamma: JointDistribution, *, bins: int = 10) -> Ints:
-    return bin_cells(gamma, bins=bins, strategy="quantile")
-
-
-def _no_share(**options: object) -> float:
-    return 0.0
-
-
 _INSTEAD = "fewer bins, or smooth_ce"
 
 MEASURES = (
@@ -169,14 +157,18 @@ MEASURES = (
             _mce_errors,
             "the triangle inequality, over levels or bins",
             cells=_mce_cells,
-            share=_no_share,
+            share=no_share,
             instead=_INSTEAD,
         ),
     ),
     row(
         ace,
         "ACE | NDZJT19 | O(k) | no | yes | no",
-        sampling=seminorm(_ace_norm, cells=_ace_cells, instead="ace with fewer bins, or smooth_ce"),
+        sampling=seminorm(
+            partial(bin_norm, strategy="quantile"),
+            cells=partial(bin_cells, strategy="quantile"),
+            instead="ace with fewer bins, or smooth_ce",
+        ),
     ),
     row(
         rmsce,
@@ -185,7 +177,7 @@ MEASURES = (
             bin_errors,
             "the triangle inequality, over bins",
             cells=bins_together,
-            share=_no_share,
+            share=no_share,
             instead=_INSTEAD,
         ),
     ),
