@@ -13,6 +13,7 @@ mass.
 import math
 
 import numpy as np
+import scipy  # its parts are loaded when they are first used
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import cells
@@ -269,24 +270,9 @@ def _changes_on_grid(change: Change, m: int, soft: bool) -> tuple[Floats, Floats
     low = cells(v, m)
     up = np.clip(v * m - low, 0.0, 1.0) if soft else np.zeros(len(v))
     points, place = np.unique(np.append(low, np.minimum(low + 1, m)), return_inverse=True)
-    left, right = place[: len(v)], place[len(v) :]
-    mass = change.ones + change.zeros
-    ones, mass = (_on_points(part, left, right, up, len(points)) for part in (change.ones, mass))
-    return points, ones, mass
-
-
-def _on_points(part: Floats, left: Ints, right: Ints, up: Floats, size: int) -> Floats:
-    out = np.zeros((len(part), size))
-    _share_out(part, left, right, up, out)
-    return out
-
-
-@kernel
-def _share_out(part, left, right, up, out):
-    for b in range(part.shape[0]):
-        for i in range(part.shape[1]):
-            out[b, left[i]] += part[b, i] * (1.0 - up[i])
-            out[b, right[i]] += part[b, i] * up[i]
+    level = np.tile(np.arange(len(v)), 2)
+    shares = scipy.sparse.csr_array((np.append(1.0 - up, up), (level, place)), shape=(len(v), len(points)))
+    return points, change.ones @ shares, (change.ones + change.zeros) @ shares
 
 
 @kernel

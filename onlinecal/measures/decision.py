@@ -136,17 +136,16 @@ def _twice(touch: Any, weight: float) -> float:
 
 
 def cdls(sets: LevelSets) -> Floats:
-    share, r1, r2 = _touches(sets.predictions, sets.counts, sets.means, sets.starts)
-    return np.minimum(2.0 * (share * r1 + (1.0 - share) * r2) / sets.weights, 1.0)
+    return np.asarray(_cdls(sets.predictions, sets.counts, sets.means, sets.starts, sets.weights))
 
 
 @kernel
-def _touches(v, n, q, starts):
-    """The parts of `cdl_of_levels` that `_twice` takes, for each of several Γ."""
-    out = np.empty((3, len(starts) - 1))
-    for b in range(len(starts) - 1):
+def _cdls(v, n, q, starts, weights):
+    out = np.empty(len(weights))
+    for b in range(len(weights)):
         i, j = starts[b], starts[b + 1]
-        out[0, b], _, out[1, b], _, out[2, b] = cdl_of_levels(v[i:j], n[i:j], q[i:j])
+        share, _, r1, _, r2 = cdl_of_levels(v[i:j], n[i:j], q[i:j])
+        out[b] = min(2.0 * (share * r1 + (1.0 - share) * r2) / weights[b], 1.0)
     return out
 
 

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import scipy  # its parts are loaded when they are first used
 from numpy.typing import ArrayLike
 
-from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.levels import LevelSets
@@ -147,7 +147,7 @@ def log_loss(gamma: JointDistribution) -> float:
     >>> log_loss(JointDistribution.from_samples([0.5, 0.5], [0, 1])) == math.log(2)
     True
     """
-    return _log_loss(gamma.predictions, gamma.mass, gamma.means)
+    return float(_nats(gamma.predictions, gamma.mass, gamma.means).sum())
 
 
 @of_gamma
@@ -172,32 +172,13 @@ def nce(gamma: JointDistribution) -> float:
     return loss / base if base > 0.0 else math.inf if loss > 0.0 else 0.0
 
 
-@kernel
-def _log_loss(v, w, q):
-    total = 0.0
-    for i in range(v.shape[0]):
-        if q[i] > 0.0:
-            if v[i] == 0.0:
-                return math.inf
-            total -= w[i] * q[i] * math.log(v[i])
-        if q[i] < 1.0:
-            if v[i] == 1.0:
-                return math.inf
-            total -= w[i] * (1.0 - q[i]) * math.log1p(-v[i])
-    return total
+def _nats(v: Floats, w: Floats, q: Floats) -> Floats:
+    """What each level adds to the log loss."""
+    return np.asarray(0.0 - w * (scipy.special.xlogy(q, v) + scipy.special.xlog1py(1.0 - q, -v)))
 
 
 def _log_losses_each(sets: LevelSets) -> Floats:
-    return np.asarray(_log_loss_each(sets.predictions, sets.mass, sets.means, sets.starts))
-
-
-@kernel
-def _log_loss_each(v, w, q, starts):
-    out = np.empty(len(starts) - 1)
-    for b in range(len(out)):
-        i, j = starts[b], starts[b + 1]
-        out[b] = _log_loss(v[i:j], w[i:j], q[i:j])
-    return out
+    return sets.sums(_nats(sets.predictions, sets.mass, sets.means))
 
 
 def _log_losses(gamma: JointDistribution) -> tuple[Floats, Floats, float]:

@@ -152,22 +152,17 @@ def _signs(
         while sigma < (least := max(_provable(line), 1e-9)):
             sigma = 1.1 * least
             line = Line(gamma, transform, sigma)
-    if len(line.residuals) == 0 or sigma == 0.0:
+    if not line.residuals.any() or sigma == 0.0:
         return SmoothedSigns(sigma, np.zeros(0), 1, transform, measure)
     mesh = line.mesh(sigma, 1e-6)
     curve = line.curve(sigma, mesh)
     # A value that is nothing but rounding has no sign of its own.
-    seen = np.flatnonzero(np.abs(curve) > 1e-12 * np.abs(curve).max())
-    if len(seen) == 0:
-        return SmoothedSigns(sigma, np.zeros(0), 1, transform, measure)
+    seen = np.flatnonzero(np.abs(curve) >= 1e-12 * np.abs(curve).max())
     turns = np.flatnonzero(np.diff(np.sign(curve[seen])))
     left, right = seen[turns], seen[turns + 1]
     share = curve[left] / (curve[left] - curve[right])
     places = (left + share * (right - left)) / mesh
-    changes = line.origin(places)
-    if transform == "identity":
-        changes = np.clip(changes, 0.0, 1.0)
-    return SmoothedSigns(sigma, changes, int(np.sign(curve[seen[0]])), transform, measure)
+    return SmoothedSigns(sigma, line.origin(places), int(np.sign(curve[seen[0]])), transform, measure)
 
 
 def _at_error(gamma: JointDistribution, *, sigma: float, transform: Transform = "identity") -> float:
