@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -215,7 +216,7 @@ def watch(
     def say(alarm: Any) -> None:
         told.append(alarm)
         if as_json:
-            print_json(alarm.as_json(), in_one_line=True)
+            print_json(asdict(alarm), in_one_line=True)
         elif len(told) <= PRINTED:
             print(alarm, flush=True)
 

@@ -22,7 +22,7 @@ from onlinecal.logs.clusters import cluster_means, labels_of
 from onlinecal.logs.evaluation import MOST, evaluated
 from onlinecal.logs.inference import with_holm
 from onlinecal.logs.intervals import mean_interval
-from onlinecal.logs.resampling import FEW
+from onlinecal.logs.resampling import FEW, share_of
 from onlinecal.logs.table import WIDTH, Evaluation, Value, aligned, span
 from onlinecal.measures import classes as measures
 from onlinecal.measures.base import Ends, ends
@@ -250,7 +250,7 @@ def evaluate_classes(
     for name, value in joint.read(test.errors, test.ece).items():
         chance: tuple[float | None, float | None] = None, None
         if name in test.measured:
-            chance = float(test.measured[name].mean()), _share(test.measured[name], value)
+            chance = float(test.measured[name].mean()), float(share_of(test.measured[name], value))
         table.append(ClassRow(name, value, None, *chance))
     interval = _brier_interval(events, too_few, draws, level, seed) if draws else None
     table += _others(gamma, {row.name for row in table}, interval, seed)
@@ -341,13 +341,8 @@ def tested(events: Events, joint: Joint, draws: int, seed: int) -> Tested:
     with np.errstate(divide="ignore", invalid="ignore"):
         most = np.nan_to_num(found / scale, posinf=np.inf).max(axis=1, initial=0.0)
         own = np.nan_to_num(cutoff / scale, posinf=np.inf)
-    shares = [(_share(found[:, j], cutoff[j]), _share(most, own[j])) for j in range(len(cutoff))]
-    return Tested(errors, cutoff, ece, shares, measured)
-
-
-def _share(drawn: Floats, value: float) -> float:
-    """The share of draws that are as large, with the value itself among them; rounding makes no difference."""
-    return (1 + int((drawn >= value * (1.0 - 1e-12) - 1e-15).sum())) / (1 + len(drawn))
+    alone, among = (share_of(each, value).tolist() for each, value in ((found, cutoff), (most[:, None], own)))
+    return Tested(errors, cutoff, ece, [*zip(alone, among, strict=True)], measured)
 
 
 def _brier_interval(events: Events, too_few: str, draws: int, level: float, seed: int) -> Ends | None:

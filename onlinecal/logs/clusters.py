@@ -297,9 +297,10 @@ class Samples(NamedTuple):
     def resample(self, gamma: JointDistribution) -> Resample:
         """The way to draw such rows again."""
         each = self.p, self.y, np.ones(len(self.p)) if self.weights is None else self.weights
-        if self.units.labels is None:
+        labels, wider, too_few = self.units
+        if labels is None:
             return Resample(gamma, None if self.weights is None else each)
-        return Clustered(gamma, each, *self.units)
+        return Clustered(gamma, each, labels, wider, too_few)
 
 
 def labels_of(clusters: ArrayLike, rows: int, where: str = "evaluate") -> Ints:

@@ -19,7 +19,7 @@ from onlinecal.logs import auc, line
 from onlinecal.logs.inference import p_large_n
 from onlinecal.logs.intervals import OWN, Interval, Measurement, Method, intervals
 from onlinecal.logs.reference import Reference
-from onlinecal.logs.resampling import Resample, replicates, value_of
+from onlinecal.logs.resampling import Resample, replicates, share_of, value_of
 from onlinecal.logs.table import Evaluation, Row, Value
 from onlinecal.logs.units import OfLogs
 from onlinecal.measures import EVERYTHING, with_all
@@ -29,8 +29,6 @@ from onlinecal.study.asked import KNOWN, each_measure, listed, named_measure
 
 #: name → a measure that no game has
 OF_LOGS: dict[str, Measure] = {measure.name: measure for measure in (*line.MEASURES, *auc.MEASURES)}
-# Values that only rounding tells apart are as good as equal.
-_TIE = 1e-12
 
 
 def evaluated(
@@ -97,7 +95,7 @@ def evaluated(
         if times:
             # Values at groups of levels are near those at all levels only where the measure is continuous.
             mean = None if against.grouped and record.continuous == "no" else float(uppers[:, i].mean())
-            share = (1 + int((uppers[:, i] >= compared[i] - _TIE).sum())) / (1 + times)
+            share = float(share_of(uppers[:, i], compared[i]))
             if record.tail is not None and not against.resample.clusters:
                 limit = p_large_n(record.tail, one.ends[0], gamma, np.add(*against.resample.squares))
         rows.append(Row(one.name, value, record, interval.ends, interval.how, mean, share, limit))

@@ -16,7 +16,7 @@ from onlinecal.logs.clusters import Samples
 from onlinecal.logs.evaluated import evaluated
 from onlinecal.logs.intervals import Method
 from onlinecal.logs.reference import Reference
-from onlinecal.logs.resampling import Resample, replicates
+from onlinecal.logs.resampling import Resample, replicates, share_of
 from onlinecal.logs.table import Evaluation
 from onlinecal.measures.cutoff import cutoff_ce
 from onlinecal.measures.groups import OF_GROUPS, Family, Worst
@@ -33,8 +33,6 @@ SHOWN: tuple[tuple[str, dict[str, Any]], ...] = (
 )  # fmt: skip
 #: the measures of each group, with intervals
 OF_EACH = "ece", "smooth_ce"
-#: values that only rounding tells apart are as good as equal
-_TIE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -193,7 +191,7 @@ def groups_of(
         values = [(name, partial(_value, function)) for name, function in functions.items()]
         draw = partial(families.drawn, resample)
         drawn = replicates(values, draw, times, np.random.default_rng([seed, 7]), cores())[..., 0]
-        shares = ((1 + (drawn >= compared - _TIE).sum(axis=0)) / (1 + times)).tolist()
+        shares = share_of(drawn, compared).tolist()
         # Values at groups of levels are others, as in `evaluated`.
         means = means if against.grouped else drawn.mean(axis=0).tolist()
     rows = [

@@ -12,7 +12,7 @@ import scipy  # its parts are loaded when they are first used
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.joint import JointDistribution
 from onlinecal.logs.clusters import Blocks, blocks_in_time, labels_of, lags_of
-from onlinecal.logs.resampling import FEW, MOST_LEVELS, Resample, grouped
+from onlinecal.logs.resampling import FEW, MOST_LEVELS, TIE, Resample, grouped, share_of
 from onlinecal.measures import cutoff_ce
 from onlinecal.measures.cutoff import cutoff_norm, range_exceeds
 
@@ -28,8 +28,6 @@ DRIFT_DRAWS, STRETCHES = 999, 200
 _DRAWN_ROWS = 5_000_000
 # Outcomes of a level with at most this number of rows are drawn one by one, which is quicker.
 _ROWS_OF_A_LEVEL = 4
-# Values that only rounding tells apart are as good as equal.
-_TIE = 1e-12
 
 
 def calibration_test(resample: Resample, seed: int) -> float | None:
@@ -54,9 +52,8 @@ def calibration_test(resample: Resample, seed: int) -> float | None:
         rows = p, np.zeros(len(p)), np.ones(len(p))
     by = resample if resample.clusters else Resample(drawn, rows)
     changes = by.changes("calibrated", draws, np.random.default_rng([seed, 5]))
-    value = cutoff_ce(drawn) - _TIE
-    as_large = sum(int((cutoff_norm(one.gamma, one.residuals) >= value).sum()) for one in changes)
-    return (1 + as_large) / (1 + draws)
+    norms = np.concatenate([cutoff_norm(one.gamma, one.residuals) for one in changes])
+    return float(share_of(norms, cutoff_ce(drawn)))
 
 
 def p_large_n(
@@ -69,7 +66,7 @@ def p_large_n(
     v = gamma.predictions
     power = float((squares * v * (1.0 - v)).sum())
     if power == 0.0:
-        return float(value <= _TIE)
+        return float(value <= TIE)
     samples = gamma.weight**2 / float(squares.sum())
     enough = near_normal(samples, power / float(squares.sum()))
     return tail(value / (math.sqrt(power) / gamma.weight)) if enough else None
@@ -141,10 +138,11 @@ def drift_test(
     drawn = np.random.default_rng([seed, 8]).standard_normal((DRIFT_DRAWS, len(sums))) * np.sqrt(square)
     drawn -= drawn.sum(axis=1)[:, None] * even
     wider = math.sqrt(max(lags.wider, 1.0) * (1.0 + lags.lacking))
-    as_large = np.abs(np.cumsum(wider * drawn, axis=1)).max(axis=1) >= np.abs(np.cumsum(sums)).max() - _TIE
+    most = np.abs(np.cumsum(wider * drawn, axis=1)).max(axis=1)
     statistic = float(np.abs(np.cumsum(centred)).max()) / math.sqrt(power)
     p_value = max(
-        (1 + int(as_large.sum())) / (1 + DRIFT_DRAWS), float(scipy.special.kolmogorov(statistic / wider))
+        float(share_of(most, np.abs(np.cumsum(sums)).max())),
+        float(scipy.special.kolmogorov(statistic / wider)),
     )
     dependence = _dependence(p[:TESTED], y[:TESTED], w[:TESTED], None if first is None else first[:TESTED])
     return Drift(statistic, p_value, lags.correlation, dependence)

@@ -38,7 +38,7 @@ from onlinecal.logs.line import CalibrationLine, line_of
 from onlinecal.logs.reading import Log
 from onlinecal.logs.reference import Reference
 from onlinecal.logs.regression import Decomposition, decomposition
-from onlinecal.logs.resampling import Resample, replicates
+from onlinecal.logs.resampling import Resample, replicates, share_of
 from onlinecal.logs.table import Evaluation
 from onlinecal.logs.thresholds import Threshold, threshold_regret, worst_threshold
 from onlinecal.logs.units import Estimate
@@ -212,7 +212,7 @@ def _by_chance(resample: Resample, settings: Settings) -> tuple[float | None, fl
     generator, loss = np.random.default_rng([settings.seed, 4]), threshold_regret(against.gamma)
     regret = [("threshold regret", threshold_regret)]
     drawn = replicates(regret, against.draw, settings.draws, generator, cores())[:, 0, 0]
-    return float(drawn.mean()), (1 + int((drawn >= loss - 1e-12).sum())) / (1 + settings.draws)
+    return float(drawn.mean()), float(share_of(drawn, loss))
 
 
 def _parts(log: Log, groups: Mapping[str, Any], samples: Samples, settings: Settings) -> list[Part]:
@@ -226,12 +226,11 @@ def _parts(log: Log, groups: Mapping[str, Any], samples: Samples, settings: Sett
         gamma = some.gamma
         resample, v = some.resample(gamma), gamma.predictions
         power = float((np.add(*resample.squares) * v * (1.0 - v)).sum())
-        clustered = isinstance(resample, Clustered)
-        error = resample.error if clustered else math.sqrt(power) / gamma.weight
+        error = resample.error if isinstance(resample, Clustered) else math.sqrt(power) / gamma.weight
         forecast, interval, p = float(gamma.mass @ v), None, None
         if not resample.too_few:
             p, count = calibration_test(resample, settings.seed), resample.samples
-            if clustered:
+            if resample.clusters:
                 whole = np.zeros(gamma.levels, dtype=np.int64)
                 count = float(resample.samples_near(None, whole, np.array([gamma.base_rate]))[0])
             level = 1.0 - (1.0 - settings.level) / len(there)

@@ -26,6 +26,8 @@ FEW = 30
 MOST_LEVELS = 4096
 #: and changes are widened by this factor: a supremum over thresholds lacks √(2 ln(2M)/M) of it within M groups
 WIDENED = 1.0 + (2.0 * np.log(2.0 * MOST_LEVELS) / MOST_LEVELS) ** 0.5
+#: values that only rounding tells apart are as good as equal
+TIE = 1e-12
 #: numbers drawn at once
 AT_ONCE = 1 << 19
 #: outcomes of either kind that are added before variances are taken, as Agresti and Coull do. Without them samples
@@ -44,6 +46,11 @@ def grouped(gamma: JointDistribution, most: int) -> tuple[JointDistribution, Int
     return JointDistribution.from_sorted_levels(
         means, counts, np.add.reduceat(gamma.positives, starts)
     ), starts
+
+
+def share_of(drawn: Floats, value: Floats | float) -> Any:
+    """The share of draws, the first axis, that are as large as the value, which counts as one of them."""
+    return (1 + (drawn >= value - TIE).sum(axis=0)) / (1 + len(drawn))
 
 
 def value_of(name: str, function: Function, gamma: Any) -> float | Bracket:

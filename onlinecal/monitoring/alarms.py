@@ -4,7 +4,7 @@ import math
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -149,13 +149,9 @@ class Alarm:
             what = "\n".join(self.witness.lines(f", e = 10^{self.log_e / math.log(10.0):.1f}"))
         return f"alarm {self.number} at event {self.event:,}: {what}"
 
-    def as_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return asdict(self)
-
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> "Alarm":
-        """From what `as_json` gave."""
+    def of(cls, values: dict[str, Any]) -> "Alarm":
+        """From its fields as plain data."""
         return cls(**{**values, "witness": Witness(**values["witness"])})
 
 

@@ -294,7 +294,7 @@ class Monitor:
         said = {
             "format": FORMAT, "bets": VERSION, "alpha": self.alpha, "restart": self.restart,
             "open_at_once": self.open_at_once, "note": self.note, "epoch": epoch.number, "peak": epoch.peak,
-            "alarms": [alarm.as_json() for alarm in epoch.alarms], "asked": self._asked, "begun": self._begun,
+            "alarms": [asdict(alarm) for alarm in epoch.alarms], "asked": self._asked, "begun": self._begun,
             "open": [asdict(question) for question in self._questions.values()],
         }  # fmt: skip
         arrays: dict[str, Any] = {"banks": epoch.banks, "clocks": epoch.clocks, "sums": epoch.sums}
@@ -328,7 +328,7 @@ class Monitor:
                 if array.shape != wanted.shape or array.dtype != wanted.dtype:
                     raise ValueError(f"its array {name!r} has shape {array.shape}; expected {wanted.shape}")
             monitor.note = said["note"]
-            alarms = tuple(Alarm.from_json(values) for values in said["alarms"])
+            alarms = tuple(Alarm.of(values) for values in said["alarms"])
             monitor._epoch = Epoch(said["epoch"], alarms, **arrays, peak=said["peak"])
             monitor._asked, monitor._begun = said["asked"], tuple(said["begun"])
             monitor._questions.update((values["ticket"], Question(**values)) for values in said["open"])
