@@ -1,11 +1,17 @@
-"""Coverage of the intervals of `oc.evaluate_classes`, in docs/classes.md: `python -m tests.coverage_classes 200`."""
+"""Coverage of the intervals of `oc.evaluate_classes`, in docs/classes.md: `python -m tests.coverage_classes 200`.
+
+With `100 times` it prints how often calibrated logs in order of time have no p-value, or one of at most 0.05.
+"""
 
 import itertools
 import sys
 
 import numpy as np
+from scipy.special import ndtr
 
 import onlinecal as oc
+from onlinecal.logs.class_draws import Joint
+from onlinecal.logs.classes import events_of, tested
 
 #: classes, steps of the grid of forecasts, rows, and the error: a share moved to the first class, or a power of v; with
 #: "weights" by Pareto's law; with "clusters" of ten, where seven in ten outcomes are drawn by one number
@@ -52,6 +58,27 @@ def row(logs, k, steps, n, error, kind=""):
     return f"| {k} | {n} | {what} | {classes} | {top:.3f} | {brier:.3f} | {found / logs:.3f} |"
 
 
+def times(logs, rho, n):
+    """Three classes, of which one happens by a normal number that depends on the one before."""
+    none, small = 0, 0
+    for i in range(logs):
+        generator = np.random.default_rng([7, n, i])
+        normal = generator.standard_normal(n)
+        for t in range(1, n):
+            normal[t] = rho * normal[t - 1] + (1.0 - rho**2) ** 0.5 * normal[t]
+        p = generator.multinomial(10, generator.dirichlet(np.ones(3), n)) / 10
+        y = np.minimum((ndtr(normal)[:, None] > p.cumsum(axis=1)).sum(axis=1), 2)
+        events = events_of(p, y, None, None, None, True)
+        found = [among for _, among in tested(events, Joint(events.gamma), 39, i).p_values]
+        none += found[0] is None
+        small += found[0] is not None and min(found) <= 0.05
+    return f"| AR({rho}) | {n} | {none / logs:.2f} | {small / logs:.2f} |"
+
+
 if __name__ == "__main__":
+    if sys.argv[2:] == ["times"]:
+        for rho, n in ((0.0, 60), (0.0, 300), (0.5, 300), (0.9, 60), (0.9, 300), (0.9, 1500)):
+            print(times(int(sys.argv[1]), rho, n), flush=True)
+        sys.exit()
     for design in DESIGNS:
         print(row(int(sys.argv[1]), *design), flush=True)

@@ -119,13 +119,13 @@ def measure(
     if classes or labels is not None:
         others = {
             "--forecast": forecast, "--positive": positive, "--negative": negative, "--above": above,
-            "--groups": groups, "--fractional": fractional, "--resolutions": resolutions, "--time": time,
-            "--measure": name, "--sort": sort, "--in-parts": in_parts,
+            "--groups": groups, "--fractional": fractional, "--resolutions": resolutions, "--measure": name,
+            "--in-parts": in_parts,
         }  # fmt: skip
         if beside := [word for word, value in others.items() if value is not None and value is not False]:
             raise InvalidParameter(
                 f"{beside[0]} beside --classes {classes}; expected one without the other, or --classes without "
-                "columns, which measures each class by itself; of rows that depend on each other --cluster"
+                "columns, which measures each class by itself"
             )
         if not classes or (outcome and len(outcome) > 1):
             raise InvalidParameter(

@@ -12,7 +12,7 @@ from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.classes import ClassDistribution, ClassRows
 from onlinecal.core.progress import Progress
 from onlinecal.core.simplex import added
-from onlinecal.logs.clusters import Clustered
+from onlinecal.logs.clusters import Blocks, Clustered, blocks_in_time
 from onlinecal.logs.resampling import Resample
 from onlinecal.measures.classes.sums import MOST_CLASSES
 
@@ -26,9 +26,13 @@ class Events:
     """The event of each class, and that of the top label, with the levels in the order of their probabilities."""
 
     def __init__(
-        self, gamma: ClassDistribution, rows: ClassRows | None = None, clusters: Ints | None = None
+        self,
+        gamma: ClassDistribution,
+        rows: ClassRows | None = None,
+        clusters: Ints | None = None,
+        in_time: bool = False,
     ) -> None:
-        self.gamma, self.rows, self.clusters = gamma, rows, clusters
+        self.gamma, self.rows, self.clusters, self.in_time = gamma, rows, clusters, in_time
         top = np.take_along_axis(gamma.predictions, gamma.top[:, None], axis=1)
         self.v = np.concatenate((gamma.predictions, top), axis=1)
         self.order = [np.argsort(column, kind="stable") for column in self.v.T]
@@ -47,6 +51,20 @@ class Events:
         """The ways to draw the samples of each event again."""
         return [self._resample(j) for j in range(self.gamma.classes + 1)]
 
+    @property
+    def clustered(self) -> bool:
+        """Whether rows of an event depend on each other."""
+        return any(each.clusters for each in self.resamples)
+
+    @property
+    def too_few(self) -> list[str]:
+        """Why nothing follows from so few clusters or times, of each event where this is so."""
+        return [each.too_few for each in self.resamples if each.too_few]
+
+    def units(self, errors: Floats) -> Blocks:
+        """What is independent, of which rows have these errors: rows, clusters, or blocks of either in time."""
+        return blocks_in_time(errors, self.clusters) if self.in_time else Blocks(self.clusters)
+
     def _resample(self, j: int) -> Resample:
         gamma, rows = self.gamma, self.rows
         event = gamma.toplabel() if j == gamma.classes else gamma.classwise(gamma.labels[j])
@@ -55,7 +73,10 @@ class Events:
         w = np.ones(len(rows.y)) if rows.weights is None else rows.weights
         there = rows.y == (gamma.top[rows.level] if j == gamma.classes else j)
         samples = self.v[rows.level, j], there.astype(np.float64), w
-        return Resample(event, samples) if self.clusters is None else Clustered(event, samples, self.clusters)
+        labels, wider, too_few = self.units(w * (there - samples[0]))
+        return (
+            Resample(event, samples) if labels is None else Clustered(event, samples, labels, wider, too_few)
+        )
 
     def errors(self, tallies: Floats) -> Floats:
         """The mass times y − v of each level and event."""

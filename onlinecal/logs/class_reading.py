@@ -17,7 +17,7 @@ from onlinecal.logs.multiclass import ROUNDED, check_sums
 from onlinecal.logs.reading import Log, remarks, rows_of
 
 #: options of the command for settings beside the column of labels
-OPTIONS = {"--classes": "columns", "--labels": "labels", **MEASURING, **READING}
+OPTIONS = {"--classes": "columns", "--labels": "labels", "--time": "time", **MEASURING, **READING}
 
 
 @dataclass(frozen=True)
@@ -37,18 +37,20 @@ def evaluation_of(
     with scanned(source, delimiter=asked.delimiter, encoding=asked.encoding) as file:
         log, labels = read_classes(file.rows(), asked)
     p, y = np.column_stack([*log.forecasts.values()]), log.outcomes.astype(np.int64)
+    # Clusters of a column of their own are in no order of time.
+    in_time = log.times is not None and log.cluster in ("", log.time)
     found = evaluate_classes(
-        p, np.array(labels)[y], weights=log.weights, clusters=log.clusters, labels=labels, draws=draws, level=level,
-        seed=seed,
+        p, np.array(labels)[y], weights=log.weights, clusters=log.clusters, labels=labels, in_time=in_time,
+        draws=draws, level=level, seed=seed,
     )  # fmt: skip
-    groups = by_group(p, y, log.groups or {}, labels, log.weights, log.clusters, draws, seed)
+    groups = by_group(p, y, log.groups or {}, labels, log.weights, log.clusters, in_time, draws, seed)
     return log, replace(found, groups=groups)
 
 
 def read_classes(table: Rows, asked: AskedClasses) -> tuple[Log, tuple[str, ...]]:
     """The columns that are asked for, checked row by row, and the label of each."""
     outcome, said = asked.outcome, list[str]()
-    roles = outcome, asked.weight, asked.cluster, asked.key, *asked.by
+    roles = outcome, asked.time, asked.weight, asked.cluster, asked.key, *asked.by
     others = [name for name in roles if name is not None]
     columns = _columns(table, asked.columns, others)
     if outcome is None:

@@ -18,7 +18,7 @@ from onlinecal.core.simplex import Label
 from onlinecal.core.validation import check_same_rows, integer, number
 from onlinecal.core.words import number_of
 from onlinecal.logs.class_draws import Events, Joint, drawn, drawn_of_clusters, sets_of
-from onlinecal.logs.clusters import cluster_means, labels_of
+from onlinecal.logs.clusters import FEWEST, cluster_means, labels_of
 from onlinecal.logs.evaluation import MOST, evaluated
 from onlinecal.logs.inference import with_holm
 from onlinecal.logs.intervals import mean_interval
@@ -179,6 +179,7 @@ def evaluate_classes(
     weights: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     labels: Any = None,
+    in_time: bool = False,
     draws: int = 200,
     level: float = 0.95,
     seed: int = 0,
@@ -203,6 +204,8 @@ def evaluate_classes(
         A label for each row, number or string: at least 15 for intervals and p-values. Default: each row by itself.
     labels : sequence of K, optional
         The labels of the columns.
+    in_time : bool, default False
+        Whether rows are in order of time. Where errors of a class near each other are alike, blocks are independent.
     draws : int, default 200
         For intervals and for p-values; 0 for neither, and at most 10^6. With draws, a Γ is of rows without weights.
     level : float, default 0.95
@@ -236,7 +239,7 @@ def evaluate_classes(
         raise InvalidData("evaluate_classes: y is missing; expected the outcomes of the predictions p")
     else:
         check_same_rows({"p": p, "clusters": clusters})
-        events = _events(p, y, weights, clusters, labels)
+        events = events_of(p, y, weights, clusters, labels, in_time)
     gamma, rows = events.gamma, events.rows
     if draws and rows is None and (gamma.tallies != np.rint(gamma.tallies)).any():
         raise InvalidData(
@@ -244,7 +247,6 @@ def evaluate_classes(
         )
     joint = Joint(gamma)
     resamples: Any = events.resamples if draws or rows is not None else [None] * (gamma.classes + 1)
-    too_few = resamples[0].too_few if draws else ""
     test = tested(events, joint, draws, seed)
     table = []
     for name, value in joint.read(test.errors, test.ece).items():
@@ -252,7 +254,7 @@ def evaluate_classes(
         if name in test.measured:
             chance = float(test.measured[name].mean()), float(share_of(test.measured[name], value))
         table.append(ClassRow(name, value, None, *chance))
-    interval = _brier_interval(events, too_few, draws, level, seed) if draws else None
+    interval = _brier_interval(events, draws, level, seed) if draws else None
     table += _others(gamma, {row.name for row in table}, interval, seed)
     singles = [*zip(map(str, gamma.labels), gamma.labels, strict=True), (TOP, None)]
     each, evaluations = [], []
@@ -270,17 +272,17 @@ def evaluate_classes(
                 )
             )  # fmt: skip
             progress.advance(1)
-    said = tuple(_cautions(events, too_few))
+    said = tuple(_cautions(events, draws))
     return ClassEvaluation(gamma, tuple(table), tuple(each), said, draws, level, tuple(evaluations))
 
 
-def _events(p: ArrayLike, y: ArrayLike, weights: Any, clusters: Any, labels: Any) -> Events:
-    """The events of these rows; of rows without weights and clusters, Γ tells all."""
+def events_of(p: ArrayLike, y: ArrayLike, weights: Any, clusters: Any, labels: Any, in_time: bool) -> Events:
+    """The events of these rows; of rows without weights, clusters and times, Γ tells all."""
     gamma, rows = ClassDistribution.with_rows(p, y, weights, labels)
     if clusters is None:
-        return Events(gamma, None if weights is None else rows)
+        return Events(gamma, None if weights is None and not in_time else rows, in_time=in_time)
     every = labels_of(clusters, len(rows.kept), "evaluate_classes")
-    return Events(gamma, rows, np.unique(every[rows.kept], return_inverse=True)[1])
+    return Events(gamma, rows, np.unique(every[rows.kept], return_inverse=True)[1], in_time)
 
 
 def by_group(
@@ -290,6 +292,7 @@ def by_group(
     labels: Sequence[str],
     weights: Floats | None = None,
     clusters: Ints | None = None,
+    in_time: bool = False,
     draws: int = 200,
     seed: int = 0,
 ) -> tuple[ClassGroup, ...]:
@@ -299,7 +302,7 @@ def by_group(
         w, c = (None if each is None else each[there] for each in (weights, clusters))
         if w is not None and not w.any():
             continue
-        events = _events(p[there], y[there], w, c, None)
+        events = events_of(p[there], y[there], w, c, None, in_time)
         joint = Joint(events.gamma)
         test = tested(events, joint, draws, seed)
         adjusted = [among for _, among in test.p_values]
@@ -329,10 +332,10 @@ def tested(events: Events, joint: Joint, draws: int, seed: int) -> Tested:
     """The errors of some rows, compared with those of drawn outcomes unless there are too few clusters."""
     errors = events.errors(events.gamma.tallies)
     cutoff, ece = events.read(errors)
-    if not draws or (events.clusters is not None and events.resamples[0].too_few):
+    if not draws or events.too_few:
         return Tested(errors, cutoff, ece, [(None, None)] * len(cutoff), {})
     scale, measured = events.scale, dict[str, Floats]()
-    if events.clusters is None:
+    if not events.clustered:
         found, measured = drawn(events, joint, draws, seed)
     else:
         found = drawn_of_clusters(events, draws, seed)
@@ -345,7 +348,7 @@ def tested(events: Events, joint: Joint, draws: int, seed: int) -> Tested:
     return Tested(errors, cutoff, ece, [*zip(alone, among, strict=True)], measured)
 
 
-def _brier_interval(events: Events, too_few: str, draws: int, level: float, seed: int) -> Ends | None:
+def _brier_interval(events: Events, draws: int, level: float, seed: int) -> Ends | None:
     """The interval of half of the mean squared distance of the unit vector e_y from v."""
     gamma, rows, within = events.gamma, events.rows, (0.0, 1.0)
     losses = 0.5 * ((gamma.predictions**2).sum(axis=1, keepdims=True) + 1.0) - gamma.predictions
@@ -357,11 +360,13 @@ def _brier_interval(events: Events, too_few: str, draws: int, level: float, seed
         loss = losses[rows.level, rows.y]
         mass = np.ones(len(loss)) if rows.weights is None else rows.weights
         squares = mass**2
-        if events.clusters is not None:
-            loss, mass, squares, within = cluster_means(
-                events.clusters, mass, loss, rows.y, gamma.classes, 1.0
-            )
-    return None if too_few else mean_interval(loss, mass, squares, within, draws, level, seed)
+        labels, wider, too_few = events.units(mass * (loss - mass @ loss / mass.sum()))
+        if labels is not None:
+            loss, mass, squares, within = cluster_means(labels, mass, loss, rows.y, gamma.classes, 1.0)
+            squares = wider * squares
+            if too_few or mass.sum() ** 2 / squares.sum() < FEWEST - 1e-9:
+                return None
+    return mean_interval(loss, mass, squares, within, draws, level, seed)
 
 
 def _others(gamma: ClassDistribution, known: set[str], interval: Ends | None, seed: int) -> list[ClassRow]:
@@ -383,15 +388,22 @@ def _others(gamma: ClassDistribution, known: set[str], interval: Ends | None, se
     return rows
 
 
-def _cautions(events: Events, too_few: str) -> list[str]:
+def _cautions(events: Events, draws: int) -> list[str]:
     """What the numbers do not tell."""
     said, gamma, rows = [], events.gamma, events.rows
-    if too_few:
-        said.append(f"no intervals and p-values: {too_few.removeprefix('none: ')}")
-    few = float(gamma.mass[gamma.counts**2 / events.squares < FEW - 1e-9].sum())
-    if few > 0.05:
+    if draws and (few := events.too_few):
+        what = (
+            "no intervals and p-values"
+            if len(few) > gamma.classes
+            else "no p-values, and some intervals lack"
+        )
+        said.append(f"{what}: {few[0].removeprefix('none: ')}")
+    elif draws and events.in_time and events.clustered:
+        said.append("errors near each other in time are alike: blocks of rows are taken as independent")
+    rare = float(gamma.mass[gamma.counts**2 / events.squares < FEW - 1e-9].sum())
+    if rare > 0.05:
         said.append(
-            f"{few:.0%} of rows are on levels with fewer than {FEW}: ece, setwise ece and cdl are mostly chance"
+            f"{rare:.0%} of rows are on levels with fewer than {FEW}: ece, setwise ece and cdl are mostly chance"
         )
     never = gamma.predictions == 0.0
     impossible = gamma.tallies[never].sum() if rows is None else never[rows.level, rows.y].sum()

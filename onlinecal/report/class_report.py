@@ -27,6 +27,11 @@ NOTE = (
 )
 
 
+#: what is taken as independent, of a log with times or without, with clusters or without
+UNITS = {
+    (False, False): "Rows", (False, True): "Clusters", (True, True): "Clusters, or blocks of them in time,",
+    (True, False): "Rows, or blocks of them in time,",
+}  # fmt: skip
 GROUPED = (
     "By group, p: of all classes at once; p (Holm): of all groups, too. y − forecast: where it is clearest."
 )
@@ -49,8 +54,8 @@ def verdict(log: Log, asked: AskedClasses, found: ClassEvaluation) -> ClassVerdi
     side = "low" if worst.bias > 0.0 else "high"
     outcome, given = {"--outcome": log.outcome}, options_of(asked, OPTIONS)
     if p is None and found.draws:
-        few = "There are too few clusters to test whether forecasts are calibrated."
-        return ClassVerdict("not tested", few, "Next: more clusters, or others of fewer rows.")
+        few = "There are too few clusters or independent times to test whether forecasts are calibrated."
+        return ClassVerdict("not tested", few, "Next: more clusters or times, or clusters of fewer rows.")
     if p is None:
         again = command("measure", log.source, outcome, *given, "--draws 200")
         return ClassVerdict(
@@ -81,9 +86,9 @@ def document_of(log: Log, asked: AskedClasses, found: ClassEvaluation, *, drawn:
     rows = [row for row in rows if drawn or row[0] not in LEFT_OUT]
     left = len(found.classes) + 1 - len(each)
     notes = [f"{left} more class{'es' * (left > 1)}: --json, or -o page.html."] * (left > 0)
-    notes += [NOTE.format("Rows" if log.clusters is None else "Clusters", level=100.0 * found.level)] * (
-        found.draws > 0
-    )
+    notes += [
+        NOTE.format(UNITS[log.times is not None, log.clusters is not None], level=100.0 * found.level)
+    ] * (found.draws > 0)
     warned = [text.removeprefix(CAUTION) for text in log.said if text.startswith(CAUTION)]
     told = [f"{text[:1].upper()}{text[1:]}." for text in log.said if not text.startswith(CAUTION)]
     first = [
