@@ -64,6 +64,11 @@ class Stream:
             generator.random(out=row)
         return block
 
+    def numbers_from(self, first: int, rounds: int) -> list[float]:
+        """The same of the first run, as a list."""
+        numbers: list[float] = self.block_from(first, rounds)[:, 0].tolist()
+        return numbers
+
     def uniform(self, index: int) -> float:
         """Number `index`, from 0, of the first run: the same whenever it is asked for."""
         if index < 0:
@@ -72,8 +77,7 @@ class Stream:
         if not first <= index < first + len(numbers):
             # More each time, as most ask for one number after the other.
             first, many = index, min(max(2 * len(numbers), 16), 1024)
-            numbers = self.block_from(first, many)[:, 0].tolist()
-            self._near = first, numbers
+            self._near = first, (numbers := self.numbers_from(first, many))
         return numbers[index - first]
 
     def __getstate__(self) -> dict[str, Any]:

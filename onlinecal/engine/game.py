@@ -40,7 +40,7 @@ from onlinecal.engine.seats import seat
 from onlinecal.engine.start import check_classes, check_pair, start
 from onlinecal.engine.steps import ASKED_AT, Coming, Player
 from onlinecal.engine.transcripts import transcripts_of
-from onlinecal.engine.uniforms import Uniforms, generators
+from onlinecal.engine.uniforms import generators
 from onlinecal.forecasters.base import Forecaster as Specified
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures.base import as_nature
@@ -351,7 +351,7 @@ class Game(Result):
         forecaster = players[0] if isinstance(players[0], Player) else None
         mine, theirs = map(seat, ("forecaster", "nature"), self.pair, players, (r, r), (None, forecaster))
         run = range(self.runs[r], self.runs[r] + 1)
-        draws, outcomes = (Uniforms(stream.over(run)) for stream in self.uniforms)
+        draws, outcomes = (stream.over(run) for stream in self.uniforms)
         clock, keep = self.schedule.clock(self.horizon, self.seed), partial(self.keep, r)
         single = not (self.events.parted or self.groups or self.classes) and self.transcripts is None
         extend = partial(self.history.extend, r) if single else None
@@ -404,10 +404,9 @@ def _streams_of(nature: Any, name: str, streams: int, first: int, last: int) -> 
     except Exception as error:
         raise InvalidForecast(f"{said}: {failure(error)}") from error
     each = told.shape == (last + 1 - first,)
-    if not each or not (
-        told.min() >= 0 and told.max() < streams and (told == (whole := told.astype(np.int64))).all()
-    ):
+    whole = each and told.dtype.kind in "biuf" and (told == np.floor(told)).all()
+    if not (whole and told.min() >= 0 and told.max() < streams):
         wrong = told[~np.isin(told, range(streams))][:4] if each else told
         expected = f"{last + 1 - first} integers from 0 to {streams - 1}"
         raise InvalidForecast(f"{said} gave {brief(wrong)}; expected {expected}")
-    return whole
+    return told.astype(np.int64, copy=False)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any
 
 from onlinecal.core.simplex import UNIT
 from onlinecal.core.strategy import classes_of
+from onlinecal.core.streams import Stream
 from onlinecal.engine.law import Unplayable, as_law, brief, check_law, draw, is_scalar
 
 #: by how much the sum of weights, or of q, may miss 1
@@ -15,43 +16,32 @@ ROUNDING = 1e-9
 Law = list[tuple[Any, float]]
 
 
-class Outcomes(Protocol):
-    """What `play` asks: how many outcomes there are, and the meaning of what players state."""
-
-    many: int
+class Outcomes:
+    """The meaning of what players state. A forecast is a number in [0, 1], and q the probability of the outcome 1."""
 
     def law(self, said: Any) -> Law:
         """The atoms of what a forecaster in plain Python stated."""
+        return as_law(said)
 
     def check(self, law: Law) -> Law:
         """The law, if it is one."""
+        return check_law(law)
 
     def probability(self, said: Any) -> Any:
         """What a nature in plain Python stated."""
-
-    def outcome(self, q: Any, uniforms: Callable[[int], float], index: int) -> int:
-        """The outcome that a uniform draws."""
-
-
-class TwoOutcomes:
-    """A forecast is a number in [0, 1], and q the probability of the outcome 1."""
-
-    many = 2
-    law, check = staticmethod(as_law), staticmethod(check_law)
-
-    def probability(self, said: Any) -> float:
         if is_scalar(said):
             return float(said)
         raise Unplayable(f"stated q = {brief(said)}", "a number in [0, 1]")
 
-    def outcome(self, q: float, uniforms: Callable[[int], float], index: int) -> int:
+    def outcome(self, q: Any, uniforms: Stream, index: int) -> int:
+        """The outcome that a uniform draws."""
         if not 0.0 <= q <= 1.0:
             raise Unplayable(f"stated q = {brief(q)}", "a probability in [0, 1]")
         outcome = int(q == 1.0)
-        return outcome if outcome == q else int(uniforms(index) < q)
+        return outcome if outcome == q else int(uniforms.uniform(index) < q)
 
 
-class Classes:
+class Classes(Outcomes):
     """A forecast is a tuple of K probabilities, and so is q; the outcome is the first y with u < q_0 + … + q_y."""
 
     def __init__(self, many: int) -> None:
@@ -79,12 +69,12 @@ class Classes:
     def probability(self, said: Any) -> tuple[float, ...]:
         return self._point("q = ", said)
 
-    def outcome(self, q: Any, uniforms: Callable[[int], float], index: int) -> int:
+    def outcome(self, q: Any, uniforms: Stream, index: int) -> int:
         if type(q) is float:
             raise Unplayable(f"stated q = {brief(q)}", f"{self.many} probabilities, one for each class")
         if not (min(q) >= 0.0 and abs(sum(q) - 1.0) <= ROUNDING):
             raise bad_q(q, self.many)
-        return draw([(0.0, weight) for weight in q], uniforms(index))[0]
+        return draw([(0.0, weight) for weight in q], uniforms.uniform(index))[0]
 
     def _point(self, name: str, said: Any) -> tuple[float, ...]:
         # A set has no order, and a dict or a word is no list of its keys or letters.
@@ -102,7 +92,7 @@ def bad_q(q: Sequence[float], classes: int) -> Unplayable:
     return Unplayable(f"stated q = {brief(list(map(float, q)))}", expected)
 
 
-TWO = TwoOutcomes()
+TWO = Outcomes()
 
 
 def outcomes_of(strategy: Any) -> Outcomes:

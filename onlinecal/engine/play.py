@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from onlinecal.core.streams import Stream
 from onlinecal.engine.law import Unplayable, as_law, brief, check_law, draw
 from onlinecal.engine.outcomes import TWO, Outcomes
-from onlinecal.engine.uniforms import Uniforms
 from onlinecal.schedules.base import Clock
 
 #: questions of which the times are read together
@@ -55,7 +55,7 @@ class Question:
 class Play:
     """One run of a game, of players as `seats.seat` makes them.
 
-    `draws` and `outcomes` are uniforms by index. `part_of` is the part of the history of a question of this number and
+    `draws` and `outcomes` are streams of its own. `part_of` is the part of the history of a question of this number and
     time. `keep` says of a question, with the time at which its outcome is known, whether it can be kept.
     `ready` makes both players fit for the questions up to this number, with this many open. `extend` keeps several
     rounds that have one part; None where there are more. `run` is told where a player stops it. `groups` are kinds of
@@ -67,8 +67,8 @@ class Play:
         forecaster: Any,
         nature: Any,
         clock: Clock,
-        draws: Uniforms,
-        outcomes: Uniforms,
+        draws: Stream,
+        outcomes: Stream,
         part_of: Callable[[int, float], int],
         keep: Callable[[Question, float], bool],
         ready: Callable[[int, int], None],
@@ -94,7 +94,7 @@ class Play:
                     raise not_a_member(group)
             forecaster = True
             q.law = self.outcomes_of.check(self.forecaster.state_law(q))
-            q.place, q.forecast = draw(q.law, self.draws(number - 1) if len(q.law) > 1 else 0.0)
+            q.place, q.forecast = draw(q.law, self.draws.uniform(number - 1) if len(q.law) > 1 else 0.0)
             forecaster = False
             q.probability = self.nature.move(q)
             q.outcome = self.outcomes_of.outcome(q.probability, self.outcomes, number - 1)
@@ -159,7 +159,8 @@ class Play:
             return False
         (say, learn), (move, hear), said, came = mine, theirs, list[float](), list[int]()
         number, forecaster = first, True
-        draws, outcomes = self.draws.block(first - 1, last), self.outcomes.block(first - 1, last)
+        of_both = self.draws, self.outcomes
+        draws, outcomes = (each.numbers_from(first - 1, last + 1 - first) for each in of_both)
         try:
             for number, u, v in zip(range(first, last + 1), draws, outcomes, strict=True):
                 stated = say()

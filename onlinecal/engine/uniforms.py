@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.arrays import Floats
-from onlinecal.core.streams import Stream
 from onlinecal.engine.run import GENERATOR, HEADER, generator, kernel
 
 #: the numbers of a generator
@@ -75,17 +74,3 @@ def uniform(numbers, index):
 def own_uniform(run, index):
     """Number `index`, from 0, of the stream that the player was given."""
     return uniform(generator(run), index)
-
-
-class Uniforms:
-    """The same numbers of one run of a stream in plain Python: a function of the index, from 0."""
-
-    def __init__(self, stream: Stream) -> None:
-        self.stream = stream
-
-    def __call__(self, index: int) -> float:
-        return self.stream.uniform(index)
-
-    def block(self, first: int, last: int) -> list[float]:
-        """Numbers first, …, last − 1."""
-        return self.stream.block_from(first, last - first)[:, 0].tolist()

@@ -17,7 +17,6 @@ from onlinecal.engine.play import BLOCK, Question
 from onlinecal.engine.seats import seat
 from onlinecal.engine.start import start
 from onlinecal.engine.steps import Coming, Player
-from onlinecal.engine.uniforms import Uniforms
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.recalibration.methods import DEFAULT, method
 
@@ -94,7 +93,7 @@ class Recalibrator:
         self.name, self._seed = strategy_name(self.method), seed
         self._player = self._started()
         self._seat = seat("forecaster", self.method, self._player)
-        self._uniforms = Uniforms(Stream(seed, ("recalibrate", strategy_key(self.method)), range(1)))
+        self._uniforms = Stream(seed, ("recalibrate", strategy_key(self.method)), range(1))
         self._open: set[int] = set()
         self.asked = self.told = 0
         #: what the player is ready for: questions, those that are open at once, and their streams
@@ -189,7 +188,7 @@ class Recalibrator:
         """Has the player state the law of a question, and draws from it."""
         with self._named(question.number):
             question.law = check_law(self._seat.state_law(question))
-        question.place, question.forecast = draw(question.law, self._uniforms(question.number - 1))
+        question.place, question.forecast = draw(question.law, self._uniforms.uniform(question.number - 1))
 
     @contextmanager
     def _named(self, number: int) -> Iterator[None]:

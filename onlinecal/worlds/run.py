@@ -28,7 +28,6 @@ from onlinecal.engine.seats import seat
 from onlinecal.engine.start import check_pair, start
 from onlinecal.engine.steps import Coming, Player
 from onlinecal.engine.transcripts import transcripts_of
-from onlinecal.engine.uniforms import Uniforms
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.worlds.base import Simulated, as_world
 from onlinecal.worlds.market import Market, Question
@@ -159,7 +158,7 @@ class Course:
         self.game, self.place, self.horizon, self._world = game, place, horizon, world
         self.runs, at = range(game.runs[place], game.runs[place] + 1), f"T={horizon}"
         mine = game.forecaster if isinstance(game.forecaster, Player) else game.forecaster[place]
-        draws = Uniforms(Stream(game.seed, ("forecast", strategy_key(forecaster), at), self.runs))
+        draws = Stream(game.seed, ("forecast", strategy_key(forecaster), at), self.runs)
         self._play = play.Play(
             seat("forecaster", forecaster, mine, place), self, IMMEDIATE.clock(horizon, game.seed), draws, draws,
             self._part_of, self._tell, game.make_room, run=place,
