@@ -21,6 +21,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count
 from onlinecal.engine.law import Unplayable, check_law
 from onlinecal.engine.play import Question
+from onlinecal.engine.result import certified_by
 from onlinecal.engine.run import Run, law, note, shared, state
 from onlinecal.engine.seats import seat
 from onlinecal.engine.start import apart, begin
@@ -146,24 +147,7 @@ class NaturePart(_Part, Nature):
 
 def certified(player: ForecasterPart) -> dict[str, Floats]:
     """The totals that the objects certify, name → (runs,)."""
-    said = [each.seat.player.certificates() for each in player.objects]
-    return {name: np.array([float(each[name]) for each in said]) for name in said[0]}
-
-
-def _say(key: int, number: int, noted: Floats, values: Floats, weights: Floats, most: int) -> int:
-    return PLAYING[key].say(number, noted, values, weights, most)
-
-
-def _learn(key: int, number: int, forecast: float, outcome: int) -> None:
-    PLAYING[key].learn(number, forecast, outcome)
-
-
-def _move(key: int, number: int, noted: Floats, values: Floats, weights: Floats, forecast: float) -> float:
-    return PLAYING[key].move(number, noted, values, weights, forecast)
-
-
-def _reveal(key: int, number: int, noted: Floats) -> None:
-    PLAYING[key].reveal(number, noted)
+    return certified_by(each.seat.player for each in player.objects)
 
 
 @cache
@@ -173,26 +157,26 @@ def plain_steps() -> Any:
     def say(run: Run, number: int) -> int:
         key, most, noted, (values, weights) = int(state(run)[0]), int(shared(run)[0]), note(run), law(run)
         with objmode(size="int64"):
-            size = _say(key, number, noted, values, weights, most)
+            size = PLAYING[key].say(number, noted, values, weights, most)
         return size
 
     def learn(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
         key = int(state(run)[0])
         with objmode():
-            _learn(key, number, forecast, outcome)
+            PLAYING[key].learn(number, forecast, outcome)
         return 0
 
     def move(run: Run, size: int, forecast: float, number: int) -> float:
         key, noted, (values, weights) = int(state(run)[0]), note(run), law(run)
         values, weights = values[:size], weights[:size]
         with objmode(q="float64"):
-            q = _move(key, number, noted, values, weights, forecast)
+            q = PLAYING[key].move(number, noted, values, weights, forecast)
         return q
 
     def reveal(run: Run, number: int) -> int:
         key, noted = int(state(run)[0]), note(run)
         with objmode():
-            _reveal(key, number, noted)
+            PLAYING[key].reveal(number, noted)
         return 0
 
     steps: Any = (SAY, say), (LEARN, learn), (MOVE, move), (REVEAL, reveal)

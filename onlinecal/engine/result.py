@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -77,14 +77,8 @@ class Result:
         self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
     ) -> list[JointDistribution]:
         """As `gammas`, and empty where no round is resolved."""
-        return list(self.each(stream, since, until))
-
-    def each(
-        self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
-    ) -> Iterator[JointDistribution]:
-        """As `known`, made one after the other: one at a time is in memory. No round may come in between."""
         made = (self.gamma(r, stream, since, until) for r in range(len(self.runs)))
-        return (gamma for gamma in made if gamma is not None)
+        return [gamma for gamma in made if gamma is not None]
 
     def gamma(
         self, place: int, stream: int | None = None, since: float = -math.inf, until: float = math.inf
@@ -149,5 +143,10 @@ class Result:
             return {} if certify is None else certify(self.forecaster)
         if not self.pair[0].certifies:
             return {}
-        said = [player.certificates() for player in self.forecaster]
-        return {name: np.array([float(each[name]) for each in said]) for name in said[0]}
+        return certified_by(self.forecaster)
+
+
+def certified_by(players: Iterable[Any]) -> dict[str, Floats]:
+    """The totals that objects in plain Python certify, one for each run: name → (runs,)."""
+    said = [player.certificates() for player in players]
+    return {name: np.array([float(each[name]) for each in said]) for name in said[0]}
