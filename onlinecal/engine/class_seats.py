@@ -19,12 +19,12 @@ class ClassForecaster(CompiledForecaster):
     """Calls the steps of a compiled forecaster of classes: its law is of points."""
 
     def state_law(self, q: Question) -> Law:
-        law, points = super().state_law(q), self.player.points_of(self.run)
+        law, table = super().state_law(q), self.player.table_of(self.run)
         for value, _ in law:
-            if not (0.0 <= value < len(points) and value == int(value)):
+            if not (0.0 <= value < len(table) and value == int(value)):
                 values, weights = zip(*law, strict=True)
-                raise bad_places(values, weights, len(points))
-        return [(points[int(value)], weight) for value, weight in law]
+                raise bad_places(values, weights, len(table))
+        return [(tuple(table[int(value)].tolist()), weight) for value, weight in law]
 
     def forecast(self, q: Question) -> float:
         return float(self.player.places_of(self.run)[q.forecast])

@@ -261,21 +261,13 @@ class Forecaster(Player):
             return self.table
         return self.state[run, : self.table.size].reshape(self.table.shape)
 
-    def points_of(self, run: int) -> list[tuple[float, ...]]:
-        """The points of that table."""
-        return _tuples(self.table_of(run)) if self.own_table else self._points
-
     def places_of(self, run: int) -> dict[tuple[float, ...], int]:
         """The place of each point in that table; of equal points one."""
-        return _places(self.points_of(run)) if self.own_table else self._places
-
-    @cached_property
-    def _points(self) -> list[tuple[float, ...]]:
-        return _tuples(self.table)
+        return _places(self.table_of(run)) if self.own_table else self._places
 
     @cached_property
     def _places(self) -> dict[tuple[float, ...], int]:
-        return _places(self._points)
+        return _places(self.table)
 
     def mismatch(self, specification: Any) -> str:
         """Describes where it is not as its specification declares; "" for nowhere."""
@@ -293,12 +285,8 @@ class Forecaster(Player):
         return ""
 
 
-def _tuples(table: Floats) -> list[tuple[float, ...]]:
-    return [tuple(point) for point in table.tolist()]
-
-
-def _places(points: list[tuple[float, ...]]) -> dict[tuple[float, ...], int]:
-    return {point: place for place, point in enumerate(points)}
+def _places(table: Floats) -> dict[tuple[float, ...], int]:
+    return {tuple(point): place for place, point in enumerate(table.tolist())}
 
 
 class Nature(Player):
