@@ -5,19 +5,16 @@ Each returns the value in the form that the package goes on with, or raises an e
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from functools import lru_cache, wraps
+from functools import lru_cache
 from numbers import Integral, Real
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, UnknownParameter, nearest
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 class Named:
@@ -26,17 +23,6 @@ class Named:
     def __new__(cls, *given: Any, **options: Any) -> Any:
         check_names(cls.__name__, cls.__init__, options)
         return super().__new__(cls)
-
-
-def with_names(function: Callable[P, R]) -> Callable[P, R]:
-    """A function that refuses a parameter in the same way."""
-
-    @wraps(function)
-    def named(*given: P.args, **options: P.kwargs) -> R:
-        check_names(function.__name__, function, options)
-        return function(*given, **options)
-
-    return named
 
 
 def check_names(what: str, made: Any, options: Mapping[str, Any], more: Sequence[str] = ()) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 from onlinecal.core.arrays import Floats, Ints, locked
 from onlinecal.core.errors import LIST, InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution, check_gamma, of_gamma
-from onlinecal.core.validation import Named, count, number, probability, with_names
+from onlinecal.core.samples import with_ours
+from onlinecal.core.validation import Named, count, number, probability
 from onlinecal.decisions import swaps as families
 from onlinecal.decisions.regret import (
     TIE,
@@ -361,7 +362,7 @@ def as_task(where: str, task: Any) -> Task:
     return cast(Task, task)
 
 
-@with_names
+@with_ours
 def umbrella(*, cost: float = 0.3) -> DecisionTask:
     """Carry an umbrella at a cost, or leave it and lose everything if it rains (y = 1): the cost-loss model.
 
@@ -379,7 +380,7 @@ def umbrella(*, cost: float = 0.3) -> DecisionTask:
     return DecisionTask(_called(umbrella, cost=cost), payoffs, ("carry", "leave"))
 
 
-@with_names
+@with_ours
 def v_shaped(t: float = 0.5) -> DecisionTask:
     """Two actions, "low" below the kink t and "high" above it, with payoffs stretched over [0, 1].
 
@@ -402,13 +403,13 @@ def v_shaped(t: float = 0.5) -> DecisionTask:
     return DecisionTask(_called(v_shaped, t=t), ((low, 0.0), (0.0, high)), ("low", "high"))
 
 
-@with_names
+@with_ours
 def quadratic() -> QuadraticTask:
     """Name the probability: payoff 1 − (a − y)², a in [0, 1]. See `QuadraticTask`."""
     return QuadraticTask()
 
 
-@with_names
+@with_ours
 def three_action() -> DecisionTask:
     """The quadratic task with the actions 0, 1/2 and 1 only: kinks at 1/4 and 3/4.
 
@@ -417,7 +418,7 @@ def three_action() -> DecisionTask:
     return DecisionTask("three_action", ((1.0, 0.0), (0.75, 0.75), (0.0, 1.0)), ("no", "unsure", "yes"))
 
 
-@with_names
+@with_ours
 def random_task(actions: int = 4, seed: int = 0) -> DecisionTask:
     """A random task in which every action is the best response to some prediction.
 
