@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core.arrays import Floats, Ints, locked
 from onlinecal.core.errors import InvalidData, InvalidParameter, in_one_line
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution, OnLevels
 from onlinecal.core.samples import ours, with_ours
 from onlinecal.core.simplex import (
     Label,
@@ -46,7 +46,7 @@ class ClassRows(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class ClassDistribution:
+class ClassDistribution(OnLevels):
     """The distribution Γ of (v, y), v a vector of K probabilities and y one of K classes, reduced to its level sets.
 
     A level set is an exact vector of floating-point values. Build one with `from_samples`, `from_counts` or
@@ -233,32 +233,13 @@ class ClassDistribution:
         vars(gamma)["labels"] = names_of(labels, arrays[0].shape[1])
         return gamma
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        expected = "from_samples, from_counts or from_levels"
-        raise InvalidData(f"ClassDistribution is not built from its parts; expected {expected}")
-
     def __reduce__(self) -> Any:
         return _restored, (tuple(np.asarray(getattr(self, part)) for part in PARTS), self.labels)
-
-    @property
-    def levels(self) -> int:
-        """k, the number of level sets."""
-        return len(self.predictions)
 
     @property
     def classes(self) -> int:
         """K, the number of classes."""
         return len(self.labels)
-
-    @cached_property
-    def weight(self) -> float:
-        """Total weight: n for n samples without weights."""
-        return float(self.counts.sum())
-
-    @cached_property
-    def mass(self) -> Floats:
-        """w_i: share of the weight at each level; sums to 1."""
-        return cast(Floats, locked(self.counts / self.weight))
 
     @cached_property
     def residuals(self) -> Floats:

@@ -50,8 +50,34 @@ def _kept(make: Callable[[Any], Floats]) -> Any:
     return property(get, doc=make.__doc__)
 
 
+class OnLevels:
+    """What Γ of two outcomes and of K classes have in common."""
+
+    predictions: Floats
+    counts: Floats
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        expected = "from_samples, from_counts or from_levels"
+        raise InvalidData(f"{type(self).__name__} is not built from its parts; expected {expected}")
+
+    @property
+    def levels(self) -> int:
+        """k, the number of level sets."""
+        return len(self.predictions)
+
+    @cached_property
+    def weight(self) -> float:
+        """Total weight: T for a game of T rounds. The online total of a measure μ is weight · μ(Γ)."""
+        return float(self.counts.sum())
+
+    @_kept
+    def mass(self) -> Floats:
+        """w_i: share of the weight at each level; sums to 1."""
+        return self.counts / self.weight
+
+
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class JointDistribution:
+class JointDistribution(OnLevels):
     """The distribution Γ of (v, y) on [0, 1] × {0, 1}, reduced to its level sets.
 
     A level set is an exact floating-point value of the prediction: 0.3 and 0.1 + 0.2 are two levels. Build one
@@ -221,28 +247,9 @@ class JointDistribution:
         vars(gamma).update(zip(PARTS, parts, strict=True))
         return gamma
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        expected = "from_samples, from_counts or from_levels"
-        raise InvalidData(f"JointDistribution is not built from its parts; expected {expected}")
-
     def __reduce__(self) -> Any:
         # Copies and pickles keep what cannot be computed again, and come back read-only.
         return _restored, tuple(np.asarray(getattr(self, part)) for part in PARTS)
-
-    @property
-    def levels(self) -> int:
-        """k, the number of level sets."""
-        return len(self.predictions)
-
-    @cached_property
-    def weight(self) -> float:
-        """Total weight: T for a game of T rounds. The online total of a measure μ is weight · μ(Γ)."""
-        return float(self.counts.sum())
-
-    @_kept
-    def mass(self) -> Floats:
-        """w_i: share of the weight at each level; sums to 1."""
-        return self.counts / self.weight
 
     @_kept
     def residuals(self) -> Floats:
