@@ -9,11 +9,12 @@ import pytest
 
 from onlinecal import forecasters as f
 from onlinecal import natures as n
-from onlinecal.checks.guarantees import WITH_GROUPS, Report, check, report
+from onlinecal.checks.guarantees import WITH_GROUPS, GuaranteeCheck, Report, check, report
 from onlinecal.core.errors import OnlinecalError, UnknownName
 from onlinecal.core.guarantee import Guarantee, Potential
 from onlinecal.growth.outgrowth import outgrowth
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Sight
+from onlinecal.report.listing import print_check
 
 # ---------------------------------------------------------------- guarantees that lie, or are none
 
@@ -239,3 +240,26 @@ def test_players_of_another_number_of_classes_are_no_opponents():
     assert {found.strategy for found in check(mine, [n.Drift(), n.ContrarianClasses()], **size)} == {
         "forecast hedging"
     }
+
+
+#: kind, whether it holds against each opponent, the slopes of the ratios, and what is said
+VERDICTS = [
+    ("expected", [True, True], [None, None], "holds against 2;"),
+    ("expected", [True, None], [None, None], "exceeded, perhaps by chance, against 1 of 2;"),
+    ("deterministic", [True, False], [None, None], "FAILS against 1 of 2;"),
+    ("rate", [None, None], [None, None], "a rate; its growth cannot be told;"),
+    ("rate", [True, True], [0.25, 0.5], "holds against 2: ratio grows like T^0.50 at most;"),
+    ("rate", [True, None], [0.25, None], "by chance, against 1 of 2: ratio grows like T^0.25 at most;"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "holds", "slopes", "said"), VERDICTS)
+def test_what_is_found_is_said_with_the_worst_opponent(kind, holds, slopes, said, capsys):
+    stated = replace(f.ForecastHedging().guarantees[0], kind=kind, slack=None)
+    checked = tuple(
+        GuaranteeCheck("it", f"opponent {i}", stated, 0.5 + i, 7, hold, slope and (slope, 0.0, 1.0))
+        for i, (hold, slope) in enumerate(zip(holds, slopes, strict=True))
+    )
+    print_check(Report(checked, ()))
+    found = " ".join(capsys.readouterr().out.split())
+    assert f"{said} worst 1.5, against opponent 1, round 7" in found
