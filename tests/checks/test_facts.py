@@ -23,7 +23,7 @@ from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.natures import NATURES, Sight, as_nature
 from tests import examples
 from tests.by_hand import Half
-from tests.marks import some_fast
+from tests.marks import slow, some_fast
 
 
 @pytest.fixture(scope="module")
@@ -227,12 +227,12 @@ LIARS = [
     ("it plays the same at every horizon", liar(n.Sinusoid(), needs_horizon=False)),
     *(("it may be told late", who) for who in (as_forecaster(Forgetful), as_nature(Grudge), as_forecaster(InOrder))),
     (SMALL, liar(f.DefensiveForecasting(), memory="O(1)")),
-    (SMALL, liar(f.ThresholdHedging(), memory="O(1)")),  # in its laws alone
+    slow((SMALL, liar(f.ThresholdHedging(), memory="O(1)"))),  # in its laws alone
     ("its state grows like O(log(t)) at most", liar(n.Greedy(), memory="O(log(t))")),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "spec"), LIARS, ids=[f"{said}: {strategy_key(s)}" for said, s in LIARS])
+@pytest.mark.parametrize(("said", "spec"), LIARS, ids=lambda x: x if isinstance(x, str) else strategy_key(x))
 def test_a_lie_is_found(said, spec, seed, monkeypatch):
     monkeypatch.setattr("onlinecal.checks.conformance.CHECKS", ())  # of what nobody states
     assert next(found for found in conformance(spec, seed) if found.check.startswith(said)).fault

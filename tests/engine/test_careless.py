@@ -17,6 +17,7 @@ from onlinecal.engine.law import brief
 from onlinecal.engine.steps import law, state
 from tests.engine.games import game_of
 from tests.engine.test_steps import fair, half, nothing
+from tests.marks import slow, some_fast
 
 RUNS = range(5, 9)
 
@@ -74,7 +75,7 @@ TRUTH = {"declares": ["truth"], "note": 1, "reveals": {0: "truth"}, "reveal": re
     [
         ((REFUSING, n.Bernoulli()), "forecaster 'made' refused a round"),
         ((f.Doubling(REFUSING), n.Bernoulli()), "forecaster 'doubling' refused a round"),
-        ((f.ExpertMixture((REFUSING,)), n.Bernoulli()), "forecaster 'expert_mixture' refused a round"),
+        slow(((f.ExpertMixture((REFUSING,)), n.Bernoulli()), "forecaster 'expert_mixture' refused a round")),
         ((f.Constant(), DEAF), "nature 'made' refused a round"),
         ((f.Constant(), n.Mixture((DEAF,))), "nature 'mixture' refused a round"),
         ((KNOWS, nature(**TRUTH)), "nature 'made' revealed nothing"),
@@ -104,7 +105,10 @@ def by_hand(game):
         game.resolve(game.ask())
 
 
-@pytest.mark.parametrize(("whole", "threads"), [(whole, (4, 1)[i % 2]) for i, whole in enumerate(WHOLES)])
+# The steps of each are compiled anew in each process.
+@pytest.mark.parametrize(
+    ("whole", "threads"), some_fast(2, [(x, 4 - 3 * (i // 2 % 2)) for i, x in enumerate(WHOLES)])
+)
 def test_nonsense_of_steps_is_named_with_the_first_run_that_stops(whole, threads, monkeypatch):
     monkeypatch.setattr(module, "THREAD", 1)
     for (value, weight, size), way in product(WRONG, (lambda game: game.advance(20), by_hand)):

@@ -19,6 +19,7 @@ from onlinecal.engine.game import Game
 from onlinecal.natures import Bernoulli, UniformTruth
 from onlinecal.schedules import Pareto, Poisson, Schedule
 from tests.examples import WHOLES
+from tests.marks import slow, some_fast
 
 # ---------------------------------------------------------------- classes that play as they are
 
@@ -189,7 +190,7 @@ def marked(monkeypatch):
     return mark
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=str)
+@pytest.mark.parametrize("pair", some_fast(2, PAIRS, whole=True), ids=str)
 def test_a_compiled_class_plays_the_same_bytes(pair, marked):
     options = {}, {"schedule": LATE, "threads": 2}
     plain = [played(*pair, **each) for each in options]
@@ -214,7 +215,7 @@ def test_it_is_no_other_strategy_and_its_subclass_is_plain(marked):
 
 
 SHORT = partial(Window, share=0.001)
-PARTS = [(f.Delayed, SHORT), (f.Doubling, SHORT), (WHOLES["nested"], Mean)]
+PARTS = [(f.Doubling, SHORT), slow((f.Delayed, SHORT)), slow((WHOLES["nested"], Mean))]
 
 
 @pytest.mark.parametrize(("whole", "part"), PARTS)

@@ -70,10 +70,11 @@ SCHEDULES = [
 COLUMNS = ("numbers", "asked", "known", "forecasts", "outcomes")
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.label or "at once")
-def test_the_engine_plays_the_game_in_plain_python(schedule, seed):
-    """Rules of compiled players are in test_in_flight.py and test_rules.py."""
-    for (spec, mine), (nature, theirs) in PAIRS:
+@pytest.mark.parametrize("k", range(len(SCHEDULES)), ids=lambda k: SCHEDULES[k].label or "at once")
+def test_the_engine_plays_the_game_in_plain_python(k, seed):
+    """Each pair in half of the schedules. Rules of compiled players are in test_in_flight.py and test_rules.py."""
+    schedule = SCHEDULES[k]
+    for (spec, mine), (nature, theirs) in PAIRS[k % 2 :: 2]:
         game = game_of(spec, nature, T, runs=range(2, 5), seed=seed, schedule=schedule, keeps=())
         for until in (1, 50, T):
             game.advance(until)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import product
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from onlinecal.monitoring.feed import Feed
 from onlinecal.monitoring.monitor import Monitor
 from onlinecal.monitoring.watching import _reading, watch
 from tests.command_line import onlinecal
+from tests.marks import some_fast
 from tests.monitoring.streams import biased
 
 
@@ -150,12 +152,13 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("odd", ODD)
-@pytest.mark.parametrize(
-    "asked", [Asked(), Asked(time="t", positive="1"), Asked(key="t", percent=True)], ids=["", "t", "id"]
-)
+ASKED = {"": Asked(), "t": Asked(time="t", positive="1"), "id": Asked(key="t", percent=True)}
+
+
+@pytest.mark.parametrize(("odd", "asked"), some_fast(2, [*product(ODD, ASKED)]))
 def test_lines_at_once_are_lines_one_by_one(monkeypatch, wrong, odd, asked):
     """The same money to the last bit, and alarms at the same events. The same place in the file and complaint."""
+    asked = ASKED[asked]
     scale = 100 if asked.percent else 1
     lines = [
         f"{a * scale!r},{b:g},{f'q{i}' if asked.key else 7 + i // 50}\n"

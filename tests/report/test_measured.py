@@ -108,8 +108,8 @@ def test_a_log_without_draws_has_no_intervals():
     assert data(report)["forecasts"][0]["threshold"]["p_value"] is None
 
 
-def pictures_of(report, title):
-    (section,) = (section for section in document_of(report, drawn=True).sections if section.title == title)
+def pictures_of(document, title):
+    (section,) = (section for section in document.sections if section.title == title)
     return next(part.content for part in section.parts if part.kind == "pictures")
 
 
@@ -118,20 +118,21 @@ def test_several_columns_are_in_one_diagram_and_bands_are_by_clusters():
     p = np.repeat(rng.random(100), 2)
     y = rng.random(200) < p
     found = report_of({"p": p, "other": p**2}, y, draws=20, clusters=np.arange(200) // 2)
-    reliability, murphy = pictures_of(found, "Side by side")
+    both = document_of(found, drawn=True)
+    reliability, murphy = pictures_of(both, "Side by side")
     assert "bands of 95%, by clusters of rows" in reliability.svg
-    assert "bands of 95%, by clusters of rows" in pictures_of(found, "p")[0].svg
+    assert "bands of 95%, by clusters of rows" in pictures_of(both, "p")[0].svg
     assert murphy.caption == MURPHY
-    alone = document_of(report_of({"p": p}, y), drawn=True)
-    assert "Side by side" not in [section.title for section in alone.sections]
     # Few levels are points and not smoothed; names are escaped, and nothing is fetched.
-    levels, monotone = pictures_of(report_of({"<p>": [0.2, 0.8, 0.8]}, [0, 1, 0]), "<p>")
+    alone = document_of(report_of({"<p>": [0.2, 0.8, 0.8]}, [0, 1, 0]), drawn=True)
+    assert "Side by side" not in [section.title for section in alone.sections]
+    levels, monotone = pictures_of(alone, "<p>")
     assert (levels.title, monotone.title) == (
         "Reliability of <p>, levels",
         "Reliability of <p>, monotone (CORP)",
     )
     assert (levels.caption, monotone.caption) == (RELIABILITY["points"], RELIABILITY["corp"])
-    page = document_of(report_of({"<p>": [0.2, 0.8, 0.8]}, [0, 1, 0]), drawn=True).html()
+    page = alone.html()
     assert ("<p>, levels" in page, "&lt;p&gt;, levels" in page, page.count("<figure>")) == (False, True, 2)
     assert not re.findall(r"(?:src|href|srcset)=\"(?!data:)", page)
 
@@ -139,7 +140,8 @@ def test_several_columns_are_in_one_diagram_and_bands_are_by_clusters():
 @pytest.mark.parametrize(("levels", "word"), [(20, "levels"), (21, "smoothed")])
 def test_twenty_levels_are_points_and_more_are_smoothed(levels, word):
     p = np.arange(levels) / levels
-    assert pictures_of(report_of({"p": p}, p > 0.5), "p")[0].title == f"Reliability of p, {word}"
+    document = document_of(report_of({"p": p}, p > 0.5), drawn=True)
+    assert pictures_of(document, "p")[0].title == f"Reliability of p, {word}"
 
 
 @pytest.mark.parametrize("weights", [None, np.full(3000, 2.0)])
