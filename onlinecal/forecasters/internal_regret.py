@@ -19,7 +19,6 @@ from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
 from onlinecal.engine.steps import Run, kernel, law, note, shared, state
 from onlinecal.forecasters.base import InSteps, OnGrid, grid_of
-from onlinecal.forecasters.baselines import write_value
 from onlinecal.forecasters.hedging import point_of
 
 
@@ -36,7 +35,7 @@ class FosterVohra(OnGrid):
     1)T), which is T^{5/6} at best: none is stated.
 
     Information: 2(m + 1) counters a run. With ``swaps="next"`` mostly a few steps a round. With ``swaps="all"`` a round
-    takes O(k³) steps and room for k² numbers, where the point played last leads to k points.
+    takes O(m² + k³) steps and room for m² numbers, where the point played last leads to k points.
 
     Source: Foster and Vohra 1998, "Asymptotic calibration", with ``swaps="all"``. Foster 1999, "A proof of calibration
     via Blackwell's approachability theorem", for a mixture of two neighbours. Deviations: the default takes the
@@ -53,7 +52,7 @@ class FosterVohra(OnGrid):
     """
 
     deterministic, safe_under_delay, memory = False, True, "O(m)"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     even: ClassVar[bool] = True
     allowed = allow(m=STEPS, swaps=word("next", "all"))
 
@@ -110,19 +109,12 @@ def count_errors(run: Run, place: int, forecast: float, outcome: int, number: in
 
 
 @kernel
-def write_either(run, low, share, rest):
-    """The law with these weights on the point `low` and the next; as a step's result."""
-    (values, weights), grid = law(run), shared(run)
-    values[0], weights[0], values[1], weights[1] = grid[low], share, grid[low + 1], rest
-    return 2
-
-
-@kernel
 def write_between(run, low, up, down, i):
     """The law on point `low` and the next that flows between them leave as it is; without any, point i."""
-    stay = 1.0 if i == low else 0.0
-    share = down / (up + down) if up + down > 0.0 else stay
-    return write_either(run, low, share, 1.0 - share)
+    (values, weights), grid = law(run), shared(run)
+    share = down / (up + down) if up + down > 0.0 else 1.0 if i == low else 0.0
+    values[0], weights[0], values[1], weights[1] = grid[low], share, grid[low + 1], 1.0 - share
+    return 2
 
 
 def between_neighbours(run: Run, number: int) -> int:
@@ -143,55 +135,30 @@ def between_neighbours(run: Run, number: int) -> int:
     return write_between(run, low, max(up, 0.0), max(down, 0.0), i)
 
 
-@kernel
-def regret(bias, rounds, i, j):
-    """R_ij in units of 1/m²."""
-    far = float(j - i)
-    return far * (2.0 * bias[i] - rounds[i] * far)
-
-
-@kernel
-def regretted(bias, rounds, i):
-    """How far the regrets of point i go, in steps: those in the direction of its bias with d · n < 2m|E|."""
-    if abs(bias[i]) == 0.0:
-        return 0
-    wide = (2 * int(abs(bias[i])) - 1) // int(rounds[i])
-    return min(wide, len(bias) - 1 - i) if bias[i] > 0 else -min(wide, i)
-
-
-@kernel
-def reached_from(bias, rounds, i):
-    """The first and the last of the points that i leads to, which are an interval."""
-    low, high, down, up = i, i, i - 1, i
-    while up <= high or down >= low:
-        if up <= high:
-            i, up = up, up + 1
-        else:
-            i, down = down, down - 1
-        far = i + regretted(bias, rounds, i)
-        low, high = min(low, far), max(high, far)
-    return low, high
-
-
 def without_regret(run: Run, number: int) -> int:
     i, bias, rounds = errors_of(run)
-    # While only single steps are regretted, walk to a point without regret, or a pair that point at each other.
-    step = regretted(bias, rounds, i)
-    while abs(step) == 1 and regretted(bias, rounds, i + step) != -step:
-        i += step
-        step = regretted(bias, rounds, i)
-    low, high = reached_from(bias, rounds, i)
-    if low == high:
-        return write_value(run, shared(run)[low])
-    if high - low == 1:
-        up, down = regret(bias, rounds, low, high), regret(bias, rounds, high, low)
-        return write_either(run, low, down / (up + down), up / (up + down))
-    count = high + 1 - low
-    flow = np.zeros((count, count))
-    for k in range(count):
-        for n in range(count):
-            flow[k, n] = max(regret(bias, rounds, low + k, low + n), 0.0)
-    return write_stationary(run, flow, np.arange(low, high + 1))
+    points = len(bias)
+    flow = np.zeros((points, points))
+    for k in range(points):
+        for j in range(points):
+            far = float(j - k)
+            # R_kj in units of 1/m².
+            flow[k, j] = max(far * (2.0 * bias[k] - rounds[k] * far), 0.0)
+    return write_stationary(run, flow, np.sort(reached(flow, i)))
+
+
+@kernel
+def reached(flow, start):
+    """The points that `start` leads to, itself first."""
+    members, seen, count, k = np.full(len(flow), start), np.zeros(len(flow), np.bool_), 1, 0
+    seen[start] = True
+    while k < count:
+        for j in range(len(flow)):
+            if flow[members[k], j] > 0.0 and not seen[j]:
+                members[count], seen[j] = j, True
+                count += 1
+        k += 1
+    return members[:count]
 
 
 #: the least flow out of a point; the largest weight relative to the first, before all are scaled down
@@ -231,8 +198,12 @@ def stationary(flow):
 
 @kernel
 def write_stationary(run, flow, members):
-    """The law of these points that `flow` leaves as it is, as a step's result. `flow` is used up."""
-    (values, weights), grid, share, size = law(run), shared(run), stationary(flow), 0
+    """The law of some points, which lead to no others, that the flows leave as it is; as a step's result."""
+    own = np.empty((len(members), len(members)))
+    for k in range(len(members)):
+        for n in range(len(members)):
+            own[k, n] = flow[members[k], members[n]]
+    (values, weights), grid, share, size = law(run), shared(run), stationary(own), 0
     for k in range(len(members)):
         if share[k] > 0.0:
             values[size], weights[size] = grid[members[k]], share[k]
@@ -344,7 +315,8 @@ def where_wishes_lead(run: Run, number: int) -> int:
         # Mostly the point played last and a neighbour wish no further than each other.
         size = write_between(run, low, up, down, i)
     else:
-        size = write_stationary(run, *wishes_from(pull, i))
+        flow = wishes(pull)
+        size = write_stationary(run, flow, reached(flow, i))
     (values, weights), kept = law(run), note(run)
     kept[0], most = size, len(kept) >> 1  # the law of a part has room for more than its own
     kept[1 : 1 + size], kept[1 + most : 1 + most + size] = values[:size], weights[:size]
@@ -352,30 +324,15 @@ def where_wishes_lead(run: Run, number: int) -> int:
 
 
 @kernel
-def wish(pull, i):
-    """The two points next to where the learner of i wants to be, and how much it wants either."""
-    whole = math.floor(pull[i])
-    part = pull[i] - whole
-    return (i + whole, 1.0 - part), (i + whole + 1, part)
-
-
-@kernel
-def wishes_from(pull, start):
-    """The matrix of wishes on the points that `start` leads to, and these points."""
-    members, place = np.zeros(len(pull), np.int64), np.full(len(pull), -1)
-    members[0], place[start], count, k = start, 0, 1, 0
-    while k < count:
-        for j, rate in wish(pull, members[k]):
-            if rate > LEAST and place[j] < 0:
-                members[count], place[j] = j, count
-                count += 1
-        k += 1
-    flow = np.zeros((count, count))
-    for k in range(count):
-        for j, rate in wish(pull, members[k]):
+def wishes(pull):
+    """The matrix of wishes: each learner wants to be between two points, and how much it wants either."""
+    flow = np.zeros((len(pull), len(pull)))
+    for k in range(len(pull)):
+        whole = math.floor(pull[k])
+        for j, rate in ((k + whole, 1.0 - (pull[k] - whole)), (k + whole + 1, pull[k] - whole)):
             if rate > LEAST:
-                flow[k, place[j]] = rate
-    return flow, members[:count]
+                flow[k, j] = rate
+    return flow
 
 
 def learn_wishes(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
