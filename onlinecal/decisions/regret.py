@@ -194,25 +194,10 @@ def table_accounts(sets: LevelSets, best: Ints, payoffs: Floats, low: Floats, hi
 
 def quadratic_account(v: Floats, w: Floats, q: Floats) -> Account:
     """The account for payoff 1 − (a − y)²: reliability, and reliability less resolution."""
-    return Account(*_quadratic(v, w, q).tolist())
 
-
-def _quadratic(v: Floats, w: Floats, q: Floats) -> Floats:
-    """The same along the last axis."""
-
-    def total(values: Floats) -> Floats:
-        return np.asarray(np.cumsum(w * values, axis=-1)[..., -1:])  # in this order, whatever their number
+    def total(values: Floats) -> float:
+        return float(np.cumsum(w * values)[-1])  # in this order, whatever their number
 
     swap, base = total((q - v) ** 2), total(q)
     payoff, external = 1.0 - total((q - v) ** 2 + q * (1.0 - q)), swap - total((q - base) ** 2)
-    return np.concatenate([payoff, external, swap, swap], axis=-1)
-
-
-def quadratic_accounts(sets: LevelSets) -> Floats | None:
-    """Those of several Γ, (B, 4), as rows that zeros fill up; None where these would be most of them."""
-    sizes = np.diff(sets.starts)
-    if sizes.max() * len(sets) > 4 * len(sets.predictions):
-        return None
-    rows, levels = np.repeat(np.arange(len(sets)), sizes), np.zeros((3, len(sets), sizes.max()))
-    levels[:, rows, np.arange(len(rows)) - sets.starts[rows]] = sets.predictions, sets.mass, sets.means
-    return _quadratic(*levels)
+    return Account(payoff, external, swap, swap)

@@ -27,7 +27,7 @@ from onlinecal.core.strategy import named_table
 from onlinecal.core.transcript import needs_of
 from onlinecal.core.validation import as_float
 from onlinecal.decisions.class_tasks import ClassTask
-from onlinecal.decisions.regret import quadratic_accounts, table_accounts
+from onlinecal.decisions.regret import table_accounts
 from onlinecal.decisions.responses import DecisionMaker, as_decision_maker, response_name
 from onlinecal.decisions.tasks import DecisionTask, QuadraticTask, Task, is_task
 from onlinecal.measures import MEASURES, OF_SHORT_GAMES
@@ -108,10 +108,9 @@ class Asked(NamedTuple):
 
 def _accounts(task: Task, sets: LevelSets) -> Floats | None:
     """The accounts of several Γ, (B, columns); None for a task that has no form for them."""
-    own = getattr(type(task), "account", None)  # a class of a user may have another
-    if own is DecisionTask.account:
-        return table_accounts(sets, *cast(DecisionTask, task).envelope)
-    return quadratic_accounts(sets) if own is QuadraticTask.account else None
+    if getattr(type(task), "account", None) is not DecisionTask.account:  # that of a user may be another
+        return None
+    return table_accounts(sets, *cast(DecisionTask, task).envelope)
 
 
 def measured(name: str, measure: Callable[[Any], Any], gamma: Any) -> float | Bracket:
