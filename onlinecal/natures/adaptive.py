@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from onlinecal.core.columns import Column
 from onlinecal.core.expressions import check_expression, grid_steps
 from onlinecal.core.guarantee import Forecasters, Guarantee, Potential, Sight
@@ -173,7 +175,7 @@ def sidestep(run: Run, place: int, forecast: float, outcome: int, number: int) -
             signs[cell] = 1.0
         elif bias <= -enough:
             signs[cell] = -1.0
-        cell = step_aside(signs, cell)
+        cell = step_aside(signs)
         mine[THETA], mine[BIAS] = 0.25 + width * (cell + 0.5), 0.0
         mine[CELL_NOW], mine[ROUNDS_OF_IT] = cell, 0.0
         mine[EPOCH_NOW] += 1.0
@@ -181,29 +183,17 @@ def sidestep(run: Run, place: int, forecast: float, outcome: int, number: int) -
 
 
 @kernel
-def step_aside(signs, here):
+def step_aside(signs):
     """The next cell, and the signs that it repairs taken away."""
-    cells, free, harm = len(signs), 0, 0
-    # From the left: the + to the right of cell i, and the − to its left.
-    for i in range(cells):
-        free += signs[i] == 0.0
-        harm += signs[i] == 1.0
-    least, count = cells + 1, 0
-    for step in range(2):
-        # First how many cells do least harm, then the middle one of them.
-        wanted, seen, now = count // 2, 0, harm
-        for i in range(cells):
-            now -= signs[i] == 1.0
-            if signs[i] == 0.0 or free == 0:
-                if step == 0:
-                    if now < least:
-                        least, count = now, 0
-                    count += now == least
-                elif now == least:
-                    if seen == wanted:
-                        here = i
-                    seen += 1
-            now += signs[i] == -1.0
+    cells, free, now = len(signs), signs == 0.0, np.sum(signs == 1.0)
+    harm = np.full(cells, np.inf)
+    for i in range(cells):  # the + to the right of cell i, and the − to its left
+        now -= signs[i] == 1.0
+        if free[i] or not free.any():
+            harm[i] = now
+        now += signs[i] == -1.0
+    best = np.flatnonzero(harm == harm.min())
+    here = best[len(best) // 2]
     for i in range(cells):
         if (i > here and signs[i] == 1.0) or (i < here and signs[i] == -1.0) or i == here:
             signs[i] = 0.0
