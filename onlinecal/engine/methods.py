@@ -156,8 +156,7 @@ class Method(ast.NodeTransformer):
             return None
         found = self.record.look(outside, self.function, *path)
         if found is NOWHERE:
-            what = f"`{'.'.join(path)}` is not defined yet where oc.compiled is called"
-            self.refuse(node, what, "it above the class, or where a game begins")
+            self.refuse(node, f"`{'.'.join(path)}` is not defined yet", "it before a game begins")
         return found
 
     def number(self, node: Any) -> Any:

@@ -17,8 +17,6 @@ from numba.core.errors import NumbaError
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
-from onlinecal.core.plain import TRIED, fresh
-from onlinecal.core.strategy import required
 from onlinecal.core.streams import Stream
 from onlinecal.engine.methods import Field, Method, is_number
 from onlinecal.engine.play import Question
@@ -46,9 +44,9 @@ def compiled(cls: Class) -> Class:
     list or ``enumerate`` of one, arithmetic, functions of `math` and your own, and other methods. They may use
     ``self.stream.uniform(i)``, ``round.number`` and ``round.context["kind"]``, and state a law as a dict display.
 
-    Notes: A whole number has 64 bits: beyond them it becomes another, unnoticed. A name that may be a real number is
-    one everywhere: it is exact up to 2^53, and its zero has a sign. The last digit of a power may be another. Words
-    of errors are lost.
+    Notes: A whole number has 64 bits: beyond them it becomes another, unnoticed. In quotients, compared with a real
+    number, and in a name that may be one, it is exact up to 2^53. The zero of such a name has a sign. The last digit of
+    a power may be another. Words of errors are lost.
 
     Parameters
     ----------
@@ -64,8 +62,8 @@ def compiled(cls: Class) -> Class:
     Raises
     ------
     InvalidParameter
-        Something is not compiled: the message says in which line, and what was expected. It is raised at once where
-        the parameters have defaults, or else as a game begins. So is, with the round, what differs from the object.
+        It is no class of players. As a game begins: something is not compiled, in which line, and what was expected; or
+        the object states or keeps another number, in which round.
 
     Examples
     --------
@@ -82,12 +80,6 @@ def compiled(cls: Class) -> Class:
     """
     if not isinstance(cls, type) or not (hasattr(cls, "forecast") or hasattr(cls, "probability")):
         raise InvalidParameter(f"compiled: {cls!r}; expected a class with forecast() or probability()")
-    given: Any = {"horizon": TRIED, "stream": Stream(0, ("compiled",), range(1))}
-    kinds = getattr(cls, "needs", ())
-    told = isinstance(kinds, str | property)  # by a game
-    if not told and not set(required(cls)) - given.keys():
-        here = {name: given[name] for name in given if name in inspect.signature(cls).parameters}
-        record_of(fresh(cls, **here), fresh(cls, **here), Sight.DRAW, tuple(sorted(kinds)))
     cls.oc_compiled = True  # type: ignore[attr-defined]
     return cls
 
@@ -210,13 +202,12 @@ class Record:
 
     def read(self, function: Any, own: bool, step: str = "") -> Any:
         """Reads a method or function, after what it calls, and returns its name; None within itself."""
-        name = self.names.setdefault((function, own, step), f".{len(self.names)}")
-        if name not in self.methods:
-            if name in self.space:
-                return None
-            self.space[name] = None
-            self.methods[name] = Method(self, function, name, own, step)
-        return ast.Name(name, ast.Load())
+        key = function, own, step
+        if key not in self.names:
+            self.names[key] = f".{len(self.names)}"
+            self.methods[self.names[key]] = Method(self, function, self.names[key], own, step)
+        name = self.names[key]
+        return ast.Name(name, ast.Load()) if name in self.methods else None
 
     def put(self, name: str, value: Any) -> Any:
         """A name of compiled code for a value."""

@@ -321,6 +321,8 @@ SAME = {
 OTHER = {
     "a_product": "4611686018427387904 * (self.n - 446) % 7 / 7",
     "a_real_name": "(9007199254740992 + self.n - 450 if self.n > 450 else 0.5) % 7 / 7",
+    "a_quotient": "(9007199254740994 + self.n) / 10 % 1",
+    "a_comparison": "0.25 + 0.5 * (9007199254740542 + self.n == 9007199254740992.0)",
     "a_zero": "0.5 + math.copysign(0.25, -(0 if self.n > 450 else 0.5))",
 }
 BODIES = SAME | {name: f"if self.n > 450: self.x = {number}" for name, number in OTHER.items()}

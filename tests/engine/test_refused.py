@@ -132,13 +132,19 @@ def test_what_has_the_same_rules_plays(parts):
     assert not refusal(*parts)
 
 
-def test_a_helper_below_the_class_is_not_defined_yet():
-    before, below = "def compiled(cls): return oc.compiled(cls)\n", "def rate(n): return 1 / n\n"
-    cls, space = made(update := "self.n += 1\nself.x = rate(self.n)", before=before)
-    with pytest.raises(InvalidParameter, match=r"line 10: `rate` is not defined yet .*; expected it above"):
-        oc.compiled(cls)
-    exec(below, space)
-    assert not refusal(update, X, "self.x = 0.5", before, below)
+def test_a_helper_that_is_not_defined_yet():
+    """Its line is named; what stands below the class is defined as a game begins."""
+    cls, space = made(
+        "self.n += 1\nself.x = rate(self.n)", before="def compiled(cls): return oc.compiled(cls)\n"
+    )
+    with pytest.raises(InvalidParameter, match=r"line 10: `rate` is not defined yet; expected it before"):
+        course(oc.compiled(cls))
+    exec("def rate(n): return 1 / n\n", space)
+    with pytest.raises(InvalidParameter, match="rate: its source cannot be read; expected it in a file"):
+        course(cls)
+    assert not refusal(
+        "self.n += 1\nself.x = rate(self.n)", X, "self.x = 0.5", "", "def rate(n): return 1 / n\n"
+    )
 
 
 FILE = """
@@ -194,7 +200,7 @@ def test_a_file_that_was_edited_is_not_read(tmp_path, monkeypatch):
         with pytest.raises(
             InvalidParameter, match=r"line \d+: its file is another|its source cannot be read"
         ):
-            oc.compiled(module.Mine)
+            course(oc.compiled(module.Mine), 9)
     file.write_text(text)
     game = Game(oc.compiled(module.Mine), COIN, horizon=9, runs=range(1), keeps=())
     file.write_text("def")  # what has been read is kept
