@@ -13,7 +13,7 @@ from onlinecal.logs.reading import Log
 from onlinecal.measures.base import ends
 from onlinecal.report import document
 from onlinecal.report.document import Document, Section
-from onlinecal.report.measured import CAUTION, number, signed
+from onlinecal.report.measured import number, signed
 from onlinecal.report.tables import Table, of_rows
 from onlinecal.report.verdict import command
 
@@ -89,13 +89,8 @@ def document_of(log: Log, asked: AskedClasses, found: ClassEvaluation, *, drawn:
     notes += [
         NOTE.format(UNITS[log.times is not None, log.clusters is not None], level=100.0 * found.level)
     ] * (found.draws > 0)
-    warned = [text.removeprefix(CAUTION) for text in log.said if text.startswith(CAUTION)]
-    told = [f"{text[:1].upper()}{text[1:]}." for text in log.said if not text.startswith(CAUTION)]
-    first = [
-        document.Part("p", " ".join(told)),
-        document.Part("lead", said.words),
-        *[document.Part("caution", f"Caution: {text}.") for text in (*warned, *found.cautions)],
-    ]
+    told, *cautions = document.remarks_of(log.said, found.cautions)
+    first = [told, document.Part("lead", said.words), *cautions]
     parts = [document.Part("table", Table("", of_rows(cells[0], cells[1:]))) for cells in (rows, each)]
     if found.groups:
         parts.append(document.Part("table", _by_group(log, found)))

@@ -15,6 +15,8 @@ from onlinecal.report.terminal import new_console
 
 #: columns of text, where the terminal has as many
 WIDTH = 80
+#: how a remark begins that is a caution
+CAUTION = "caution: "
 
 
 class Part(NamedTuple):
@@ -25,6 +27,16 @@ class Part(NamedTuple):
 
     kind: str
     content: Any
+
+
+def remarks_of(said: Sequence[str], cautions: Sequence[str]) -> list[Part]:
+    """What a reader said of a file in sentences, and cautions: those of it, and these."""
+    plain = [f"{text[:1].upper()}{text[1:]}." for text in said if not text.startswith(CAUTION)]
+    warned = [text.removeprefix(CAUTION) for text in said if text.startswith(CAUTION)]
+    return [
+        Part("p", " ".join(plain)),
+        *(Part("caution", f"Caution: {text}.") for text in (*warned, *cautions)),
+    ]
 
 
 class Section(NamedTuple):

@@ -45,8 +45,6 @@ OF_DIFFERENCES = (
     f"p (Holm) is for all of them at once. Too few: fewer than {FEW} independent rows, outcomes of a kind, or times."
 )  # fmt: skip
 
-#: how a remark begins that is a caution
-CAUTION = "caution: "
 #: errors below this are those of arithmetic
 ROUNDING = 1e-12
 #: columns of which diagrams are drawn, at most
@@ -138,7 +136,8 @@ def document_of(report: Report, *, drawn: bool = False) -> Document:
     for column, own in zip_longest(report.columns, diagrams):
         found = verdict(report, column)
         parts = [
-            document.Part("lead", found.words), document.Part("p", about(column)), *_cautions(column.cautions),
+            document.Part("lead", found.words), document.Part("p", about(column)),
+            *document.remarks_of((), column.cautions),
             # The verdict has what a decision needs of the worst threshold.
             document.Part("lead", decision(column) if drawn else ""),
             document.Part("pictures", own), *_tables(grids(report, column, drawn)),
@@ -153,14 +152,7 @@ def document_of(report: Report, *, drawn: bool = False) -> Document:
     notes = [f"Diagrams are drawn of the first {DRAWN} columns of {many}."] * (drawn and many > DRAWN)
     sections.append(Section("How to read it", [document.Part("notes", notes + remarks(report, drawn))]))
     sections.append(Section("Next" if drawn or many > 1 else "", then))
-    warned = [text.removeprefix(CAUTION) for text in report.said if text.startswith(CAUTION)]
-    said = " ".join(f"{text[:1].upper()}{text[1:]}." for text in report.said if not text.startswith(CAUTION))
-    top = [document.Part("p", said)] * bool(said)
-    return Document(heading(report), [*top, *_cautions([*warned, *report.cautions])], sections)
-
-
-def _cautions(said: Sequence[str]) -> list[document.Part]:
-    return [document.Part("caution", f"Caution: {each}.") for each in said]
+    return Document(heading(report), document.remarks_of(report.said, report.cautions), sections)
 
 
 def _tables(found: Sequence[Table]) -> list[document.Part]:

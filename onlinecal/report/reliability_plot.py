@@ -263,9 +263,6 @@ def plot_reliability(
     # The diagonal goes from corner to corner unless that hides what is drawn; limits are those of all panels.
     limits = across, (min(up[0], across[0]), max(up[1], across[1]))
 
-    def draw(axis: Any, part: pd.DataFrame, below: Any) -> None:
-        _draw(axis, part, below, limits, kind, together)
-
     options: dict[str, Any] = {
         "labels": ("", "mean outcome"), "panel": (3.3, 4.3), "facts": " · ".join(facts), "lower": 0.25,
     }  # fmt: skip
@@ -275,7 +272,10 @@ def plot_reliability(
         names = table["heading"].str.replace("\n", ": ")
         table = table.assign(who=names, label="", heading="")[table["mark"] != "missing"]
         options["names"] = "who"
-    return of_gammas(table, draw, RELIABILITY[kind], **options | how)
+    return of_gammas(
+        table, lambda axis, part, below: _draw(axis, part, below, limits, kind, together), RELIABILITY[kind],
+        **options | how,
+    )  # fmt: skip
 
 
 def from_predictions(

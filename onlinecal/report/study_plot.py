@@ -20,7 +20,7 @@ from onlinecal.growth.words import literal
 from onlinecal.report.facets import Look, facets, need_study, stacked
 from onlinecal.report.frames import facts, symbol
 from onlinecal.report.style import GREY, contrast, ink, least_power, log_ticks, look, tick, ticks
-from onlinecal.study.compare import Contest, fronts, last_cells
+from onlinecal.study.compare import fronts, last_cells
 from onlinecal.study.curves import Study, columns_of, runs_of, summary
 
 _MARKS = {"above proven": " ▲", "above O": " ▲", "below Ω": " ▽"}
@@ -68,14 +68,12 @@ def plot_exponents(study: Study, measures: str | Sequence[str] | None = None, **
     table["heading"] = table["measure"].map(heads)
     who, whom = study.forecasters, study.natures
 
-    def draw(axis: Any, part: pd.DataFrame) -> None:
-        draw_exponents(axis, part, who, whom)
-
     # A cell has room for its number at the width of a page. Tables stand below each other where there are many natures.
     wide = 0.7 + 0.05 * min(26, max(map(len, who))) + max(0.86 * len(whom), 1.6)
     high = 0.7 + 0.28 * len(who) + max(len(name) for name in whom) * 0.045
     return facets(
-        table, draw, EXPONENTS, column="measure", facts=facts(study.curves([*heads])),
+        table, lambda axis, part: draw_exponents(axis, part, who, whom), EXPONENTS,
+        column="measure", facts=facts(study.curves([*heads])),
         panel=(wide, high), share=False, most=max(1, int(9.0 / wide)), bar="mean growth exponent", **look,
     )  # fmt: skip
 
@@ -118,20 +116,16 @@ PARETO = (
 
 
 def pareto_table(study: Study, measures: Sequence[str] | None = None) -> pd.DataFrame:
-    """Mean totals of forecasters in two measures, NaN where one is infinite, and whether another one dominates."""
-    return _points(study, _fronts(study, measures))
+    """Mean totals of forecasters in two measures, NaN where one is infinite, and whether another one dominates.
 
-
-def _fronts(study: Study, measures: Sequence[str] | None) -> list[Contest]:
+    Attributes of the table: both "measures", and their "signs", −1 where the higher total is the better one.
+    """
+    need_study("pareto", study)
     if measures is None:
-        measures = [column.name for column in columns_of(need_study("pareto", study), None, 2)]
+        measures = [column.name for column in columns_of(study, None, 2)]
     if isinstance(measures, str) or len(measures) != 2:
         raise InvalidParameter(f"pareto: measures = {measures!r}; expected two measures")
-    return fronts(need_study("pareto", study), measures[0], measures[1])
-
-
-def _points(study: Study, found: Sequence[Contest]) -> pd.DataFrame:
-    parts = []
+    found, parts = fronts(study, measures[0], measures[1]), list[dict[str, Any]]()
     for front in found:
         # Where one of both is infinite there is no point.
         finite = np.isfinite(front.means).all(axis=1, keepdims=True)
@@ -144,7 +138,9 @@ def _points(study: Study, found: Sequence[Contest]) -> pd.DataFrame:
             }
             for i, who in enumerate(front.forecasters)
         ]  # fmt: skip
-    return stacked(parts)
+    table = stacked(parts)
+    table.attrs |= {"measures": found[0].measures, "signs": found[0].signs}
+    return table
 
 
 def plot_pareto(study: Study, measures: Sequence[str] | None = None, **look: Unpack[Look]) -> Figure:
@@ -158,21 +154,17 @@ def plot_pareto(study: Study, measures: Sequence[str] | None = None, **look: Unp
     **look
         See `Look`.
     """
-    found = _fronts(study, measures)
-    table, one = _points(study, found), found[0]
-    better = ["lower is better" if sign > 0 else "higher is better" for sign in one.signs]
+    table = pareto_table(study, measures)
     labels = [
-        f"{symbol(study.columns[name])}, total ({how})"
-        for name, how in zip(one.measures, better, strict=True)
+        f"{symbol(study.columns[name])}, total ({'lower' if sign > 0 else 'higher'} is better)"
+        for name, sign in zip(table.attrs["measures"], table.attrs["signs"], strict=True)
     ]
     scales = ["log" if table[name].min() > 0 else "linear" for name in ("first", "second")]
     times = sorted(table["T"].unique())
 
-    def draw(axis: Any, part: pd.DataFrame) -> None:
-        draw_front(axis, part, scales)
-
     return facets(
-        table, draw, PARETO, column="nature", labels=(labels[0], labels[1]), share=False,
+        table, lambda axis, part: draw_front(axis, part, scales), PARETO,
+        column="nature", labels=(labels[0], labels[1]), share=False,
         facts=f"{counted({*table['runs']})} · T = {' or '.join(f'{t:,}' for t in times)}",
         names="forecaster", style={"linestyle": "none"}, **look,
     )  # fmt: skip
@@ -281,11 +273,9 @@ def plot_tasks(study: Study, **look: Unpack[Look]) -> Figure:
     last = dict(zip(table["nature"], table["horizon"].astype(int), strict=True))
     runs = runs_of(c for c in study.cells if c.horizon == last[c.nature])
 
-    def draw(axis: Any, part: pd.DataFrame) -> None:
-        draw_tasks(axis, part, tasks)
-
     return facets(
-        table, draw, TASKS, row="nature", column="kind", share=False, labels=("total regret", ""),
+        table, lambda axis, part: draw_tasks(axis, part, tasks), TASKS,
+        row="nature", column="kind", share=False, labels=("total regret", ""),
         facts=f"{counted(runs)} · T = {' or '.join(f'{t:,}' for t in sorted({*last.values()}))}",
         names="forecaster", style={"linestyle": "none"}, legend=lambda: [
             Line2D([], [], color=ink(), marker="|", markersize=8, linestyle="none", label="CDL")
