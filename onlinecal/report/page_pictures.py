@@ -224,7 +224,7 @@ def _of_log(plot: str, title: str, found: Any, **options: Any) -> Picture:
 
 def picture(title: str, figure: Figure, more: str = "") -> Picture:
     """A figure with its caption and what more there is to say."""
-    return Picture(title, figure.get_label() + more, drawing(figure), figure.get_figwidth() > WIDE)
+    return Picture(title, f"{figure.get_label()}{more}", drawing(figure), figure.get_figwidth() > WIDE)
 
 
 def few(study: Study, natures: Sequence[str], measure: str, most: int) -> tuple[Study, str]:

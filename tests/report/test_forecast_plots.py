@@ -468,8 +468,6 @@ def test_title_lines_say_how_wide_bands_are_and_why_there_are_none(distinct, gam
         assert said == f"act when p {act}: 0.25 lost for each decision"
     said = title(plots.trajectory(p, y, width="page"))
     assert said == f"band of 95% · seen outside by forecast {running_bias(p, y).left:,}"
-    fig = plots.murphy({"$a$": p, "b": 1 - p, "c": p**2}, y)
-    assert [text.get_text() for text in fig.legends[0].get_texts()] == [r"\$a\$", "b", "c"]
     assert title(plots.murphy({"a": p, "b": 1 - p}, y, difference=True, band=0.9)) == "b less a · band of 90%"
 
 
