@@ -113,17 +113,18 @@ def _print_outlook(cells: Any, path: Path, *, resume: bool, as_json: bool) -> No
 
 
 def _print_results(study: Any, path: Path) -> None:
-    from onlinecal.report.totals import long, main_columns, print_overview, print_totals, ways_on
+    from onlinecal.report.comparing import of_all, of_people
+    from onlinecal.report.terminal import say
+    from onlinecal.report.totals import long, main_columns, print_overview, ways_on
 
     title, measures = study.title or study.name, main_columns(study, streams=True)
     if long(study, measures):
         print_overview(study, title, measures)
         print(f"\nresults: {path}\n{ways_on(path, measures[0])}")
         return
-    print_totals(study, title, measures)
+    say(title)
+    of_all(study, measures).print()
     if people := people_rows_of(study):
-        from onlinecal.report.comparing import of_people
-
         print()
         of_people(people).print()
     print(f"\nresults: {path}\npicture: onlinecal plot {shlex.quote(str(path))}")

@@ -11,16 +11,20 @@ import pandas as pd
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import number_of
+from onlinecal.growth.rates import known_rates
 from onlinecal.report.people import PeopleRow, people_rows
 from onlinecal.report.tables import Table, crossed, of_rows, records
 from onlinecal.report.terminal import listed, new_console, number, print_json
 from onlinecal.report.totals import (
-    compared,
+    AGAINST_RATES,
+    REMARKS,
+    by_nature,
+    cells,
     exponents_markdown,
-    print_totals,
+    legend_of,
+    longest,
     totals,
     totals_data,
-    totals_markdown,
 )
 from onlinecal.study.compare import (
     Contest,
@@ -111,24 +115,50 @@ def answer(
     if measure and table in ("people", "all", "pareto"):
         raise InvalidParameter(f"--{table} is of other columns; expected no --measure")
     measure = study.column(measure or study.measures[0]).name
-    if table in ANSWERS:
-        found = ANSWERS[table](study, pareto or measure)
-        if as_json:
-            print(*found.refused, sep="\n", end="\n" * bool(found.refused), file=sys.stderr)
-            print_json(found.data())
-        elif markdown:
-            print(found.markdown())
-        else:
-            found.print()
-    elif as_json:
-        print_json(totals_data(totals(study, None if table else [measure])))
+    if markdown and not table:
+        print(exponents_markdown(study))
+        return
+    found = ANSWERS[table](study, pareto or measure)
+    if as_json:
+        print(*found.refused, sep="\n", end="\n" * bool(found.refused), file=sys.stderr)
+        print_json(found.data())
     elif markdown:
-        print(totals_markdown(study) if table else exponents_markdown(study))
-    elif table:
-        print_totals(study, study.title or study.name, study.measures)
+        print(found.markdown())
     else:
-        one, notes = compared(study, measure)
-        Answer([one], notes).print()
+        found.print()
+
+
+# ---------------------------------------------------------------- totals
+
+
+def of_measure(study: Study, measure: str) -> Answer:
+    """Totals and exponents of a measure: forecasters down, natures across."""
+    every, column, headings, texts = (
+        totals(study, [measure]),
+        study.columns[measure],
+        list[str](),
+        list[str](),
+    )
+    for nature, mine in every.groupby("nature", sort=False):
+        horizon, open = longest(mine)
+        headings.append(f"{nature}\nT = {horizon:,}{open}")
+        texts += cells(mine, horizon, remark=True)
+    every["text"] = texts
+    frame = crossed(every, "forecaster", "nature", study.forecasters, every["nature"].unique(), "text")
+    frame.columns = pd.Index(headings)
+    notes = ["; ".join(legend_of(every))]
+    if rates := known_rates(column):
+        notes.append(f"best known against the worst nature: {rates}; {REMARKS}")
+    said = set(every["against_rates"])
+    notes += [f"{it}: {words}" for it, words in AGAINST_RATES.items() if it in said]
+    return Answer([Table(f"{measure}: total T·μ and exponent", frame)], notes, lambda: totals_data(every))
+
+
+def of_all(study: Study, measures: Sequence[str] | None = None) -> Answer:
+    """A table for each nature: forecasters down, these measures or all across."""
+    rows = totals(study, measures)
+    tables = by_nature(study, rows, measures or study.measures, spread=False)
+    return Answer(tables, ["; ".join(legend_of(rows, spread=False))], lambda: totals_data(rows))
 
 
 # ---------------------------------------------------------------- ranks
@@ -278,6 +308,8 @@ def _people_row(row: PeopleRow) -> list[str]:
 
 
 ANSWERS: dict[str, Callable[[Study, Any], Answer]] = {
+    "": of_measure,
+    "all": lambda study, _: of_all(study),
     "people": lambda study, _: of_people(people_rows(study)),
     "paired": lambda study, measure: of_paired(*paired(study, measure)),
     "ranking": lambda study, measure: of_ranking(ranking(study, measure)),

@@ -52,11 +52,13 @@ class Table:
         return [[str(name), *row] for name, row in zip(self.frame.index, cells, strict=True)]
 
     def markdown(self) -> str:
-        """The table as Markdown, below its title."""
+        """The table as Markdown, below its title and above its notes."""
         rows = [[row[0], *(cell.replace("\n", ", ") for cell in row[1:])] for row in self.rows]
         lines = ["| " + " | ".join(map(in_markdown, row)) + " |" for row in (self.headings, *rows)]
         lines.insert(1, "|---" * len(self.headings) + "|")
-        return f"**{in_markdown(self.title)}**\n\n" + "\n".join(lines)
+        return "\n\n".join(
+            [f"**{in_markdown(self.title)}**", "\n".join(lines), *(f"{n}." for n in self.notes)]
+        )
 
     def html(self) -> str:
         """The table as HTML, with its title and notes."""

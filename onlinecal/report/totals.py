@@ -178,41 +178,6 @@ def group_sizes(study: Study, nature: str) -> dict[str, float]:
     return {name: float(np.mean(each)) for name, each in sizes.items()}
 
 
-def print_totals(study: Study, title: str, measures: Sequence[str] | None = None) -> None:
-    """Prints the tables of all natures, with totals and exponents.
-
-    Without `measures` it is those of `main_columns`, also of streams.
-    """
-    measures = measures or main_columns(study, streams=True)
-    rows = totals(study, measures)
-    console = new_console()
-    console.print(title, style="bold", markup=False)
-    for table in by_nature(study, rows, measures, spread=False):
-        table.print(console)
-    console.print("; ".join(legend_of(rows, spread=False)), markup=False)
-
-
-def compared(study: Study, measure: str) -> tuple[Table, list[str]]:
-    """Forecasters down, natures across; and notes."""
-    every, column = totals(study, [measure]), study.columns[measure]
-    headings, texts = list[str](), list[str]()
-    for nature, mine in every.groupby("nature", sort=False):
-        horizon, open = longest(mine)
-        headings.append(f"{nature}\nT = {horizon:,}{open}")
-        texts += cells(mine, horizon, remark=True)
-    every["text"] = texts
-    frame = crossed(
-        every, "forecaster", "nature", study.forecasters, [*dict.fromkeys(every["nature"])], "text"
-    )
-    frame.columns = pd.Index(headings)
-    notes = ["; ".join(legend_of(every))]
-    if rates := known_rates(column):
-        notes.append(f"best known against the worst nature: {rates}; {REMARKS}")
-    said = set(every["against_rates"])
-    notes += [f"{it}: {words}" for it, words in AGAINST_RATES.items() if it in said]
-    return Table(f"{measure}: total T·μ and exponent", frame), notes
-
-
 def exponents_markdown(study: Study) -> str:
     """A Markdown table for each measure: forecasters down, natures across; exponents, intervals, what is proven."""
     every, parts = totals(study), []
@@ -247,14 +212,6 @@ def _proofs(study: Study, measure: str, forecaster: str) -> str:
     return "; ".join(sorted(found)) or "–"
 
 
-def totals_markdown(study: Study) -> str:
-    """A table for each nature: forecasters down, measures across; mean totals at its largest T."""
-    rows = totals(study)
-    parts = ["\n\n".join([table.markdown(), *(f"{note}." for note in table.notes)])
-             for table in by_nature(study, rows, study.measures, growth=False)]  # fmt: skip
-    return "\n\n".join([*parts, f"- {TOTAL}{SPREAD}."])
-
-
 # ---------------------------------------------------------------- notebooks
 
 
@@ -265,11 +222,9 @@ def study_html(study: Study) -> str:
     natures = study.natures[: max(1, ROWS // max(1, len(study.forecasters)))]
     some = study.only(forecasters, natures) if pairs > ROWS else study
     rows = totals(some, shown)
-    more = pairs - len(rows[["nature", "forecaster"]].drop_duplicates())
-    left = [f"{more} more pairs"] * (more > 0)
-    left += [f"{len(every) - MEASURES} more measures"] * (len(every) > MEASURES)
     notes = legend_of(rows)
-    notes += [f"not shown: {', '.join(left)}; study.table() has every number"] * bool(left)
+    if some is not study or len(every) > MEASURES:
+        notes.append("not all is shown; study.table() has every number")
     return notebook(study.title or study.name or "Study", by_nature(some, rows, shown), notes)
 
 

@@ -6,10 +6,11 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter, OnlinecalError
+from onlinecal.report.comparing import of_all
 from onlinecal.report.gammas import study_gammas
 from onlinecal.report.groups_plot import draw_groups, groups_table
 from onlinecal.report.pictures import draw
-from onlinecal.report.totals import by_nature, exponents_markdown, main_columns, totals, totals_markdown
+from onlinecal.report.totals import by_nature, exponents_markdown, main_columns, totals
 from tests.command_line import onlinecal
 from tests.report import made
 
@@ -141,7 +142,7 @@ def test_an_empty_group_is_named_once_in_tables_and_never_fails_one(study, tmp_p
     assert len(tables) == 3
     assert [list(table.notes) for table in tables] == [["empty groups, without a round: none"], [], []]
     assert not [name for name in main_columns(study, streams=True) if "rounds" in name]
-    for text in (totals_markdown(study), exponents_markdown(study)):
+    for text in (of_all(study).markdown(), exponents_markdown(study)):
         assert text.count("empty groups, without a round: none") == 1
         assert "@ none" not in text
     study.save(tmp_path / "s.db")

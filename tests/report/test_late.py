@@ -6,11 +6,11 @@ import pytest
 import onlinecal as oc
 from onlinecal.report import people as people_room
 from onlinecal.report import pictures
-from onlinecal.report.comparing import of_people
+from onlinecal.report.comparing import of_all, of_people
 from onlinecal.report.frames import curves_table, facts
 from onlinecal.report.late_plot import delays_table
 from onlinecal.report.people import PeopleRow, makers_of, panels_of, people_rows, plot_people
-from onlinecal.report.totals import print_totals, totals
+from onlinecal.report.totals import totals
 from onlinecal.study.curves import Study
 from tests.command_line import onlinecal
 from tests.report.made import TIMES, cell
@@ -263,10 +263,10 @@ def test_a_decision_maker_without_a_known_outcome_has_no_regret():
 def test_tables_say_how_many_questions_are_open_and_of_which_stream(late, people, capsys):
     found = {(r.nature, r.open) for r in totals(late, ["ece"]).itertuples() if "drift" in r.nature}
     assert found == {("drift", 0), ("drift, delay 3", 3), ("drift, delay 20", 20)}
-    said = printed(capsys, print_totals, late, "title")
+    said = printed(capsys, of_all(late).print)
     assert "drift, delay 20, T = 400, 20 open at the end" in said
-    assert "open" not in printed(capsys, print_totals, late.only(natures=["drift"]), "title")
-    whole, a, b = printed(capsys, print_totals, people, "title").split("the questions of")
+    assert "open" not in printed(capsys, of_all(late.only(natures=["drift"])).print)
+    whole, a, b = printed(capsys, of_all(people).print).split("the questions of")
     assert [("ece @ a" in part, "ece @ b" in part) for part in (whole, a, b)] == [
         (False, False), (True, False), (False, True),
     ]  # fmt: skip
