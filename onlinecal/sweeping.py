@@ -6,7 +6,6 @@
 import dataclasses
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 
 from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, ScenarioError, suggestion
 from onlinecal.core.strategy import strategy_label, title
-from onlinecal.core.validation import choice, integer, is_number, is_whole
+from onlinecal.core.validation import choice, integer, is_number, is_whole, twice
 from onlinecal.decisions.people import People
 from onlinecal.engine.horizon import check_horizon
 from onlinecal.naming import (
@@ -141,8 +140,8 @@ def _texts(name: str, values: Sequence[Any]) -> list[str]:
     if not values:
         raise InvalidParameter(f"{name} is an empty list; expected at least one value")
     full = [_shown(value) for value in values]
-    if twice := [text for text, times in Counter(full).items() if times > 1]:
-        raise InvalidParameter(f"{name} = {twice[0]} is given twice; expected each value once")
+    if (again := twice(full)) is not None:
+        raise InvalidParameter(f"{name} = {again} is given twice; expected each value once")
     short = [PurePath(t).name if isinstance(v, str) and len(t) > VALUE and "/" in t else t
              for v, t in zip(values, full, strict=True)]  # fmt: skip
     short = short if len(set(short)) == len(short) else full

@@ -5,16 +5,19 @@ Each returns the value in the form that the package goes on with, or raises an e
 
 import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, UnknownParameter, nearest
+
+T = TypeVar("T")
 
 
 class Named:
@@ -57,6 +60,11 @@ def is_number(value: Any) -> bool:
 def is_whole(value: Any) -> bool:
     """The same for integers: 2 and np.int64(2), not 2.0."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def twice(values: Iterable[T]) -> T | None:
+    """The first of these values that is there a second time; None for none."""
+    return next((value for value, times in Counter(values).items() if times > 1), None)
 
 
 def integer(where: str, name: str, value: Any, least: int | None = None, most: int | None = None) -> int:

@@ -20,6 +20,7 @@ from onlinecal.core.errors import (
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.levels import LevelSets
 from onlinecal.core.transcript import Transcript
+from onlinecal.core.validation import twice
 from onlinecal.measures import with_all
 from onlinecal.measures.groups import OF_GROUPS, Family
 from onlinecal.study.asked import (
@@ -71,9 +72,8 @@ class Panel:
         names = panel.names
         if not names:
             raise InvalidParameter("no measures and no tasks; expected at least one of either")
-        for name in names:
-            if names.count(name) > 1:
-                raise InvalidParameter(f"{name!r} is asked for twice; expected each measure and task once")
+        if (again := twice(names)) is not None:
+            raise InvalidParameter(f"{again!r} is asked for twice; expected each measure and task once")
         for asked in own:
             # An option that is out of range is refused before the game.
             if asked.of_groups:

@@ -1,6 +1,5 @@
 """A study as a list of cells, each a pure function of its description."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +11,7 @@ from onlinecal.core.content import content, digest
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Guarantee, following
 from onlinecal.core.strategy import classes_of, strategy_label
-from onlinecal.core.validation import integer
+from onlinecal.core.validation import integer, twice
 from onlinecal.core.words import number_of
 from onlinecal.decisions.people import People
 from onlinecal.engine.game import IMMEDIATE, VERSION
@@ -64,12 +63,13 @@ class Entry:
 
     def points_at(self, horizon: int) -> int | None:
         """The number of points of a forecaster's grid; None for no grid."""
-        if horizon not in self._started:
-            self.start("forecaster", horizon, 0)
+        self.start("forecaster", horizon, 0)
         return self._started[horizon][0]
 
     def start(self, role: str, horizon: int, seed: int) -> None:
-        """Starts a player, to see that it can be done and what it shows of itself."""
+        """Starts a player, once, to see that it can be done and what it shows of itself."""
+        if horizon in self._started:
+            return
         player = start(role, self.strategy, horizon, range(1), seed)
         grid = getattr(player, "grid", None)
         self._started[horizon] = None if grid is None else len(grid), isinstance(player, Player)
@@ -296,15 +296,11 @@ def plan(
                     f"{entry.label!r} is a world, which asks and answers at times of its own; expected no arrivals or "
                     f"delays ({late.label}), or a nature"
                 )
-    started = {
-        "forecaster": [(one, t) for one, _, t in pairs],
-        "nature": [(other, t) for _, other, t in pairs],
-    }
-    for role, each in started.items():
-        todo = {(id(entry), t): entry for entry, played in each for t in played}
-        for (_, horizon), entry in todo.items():
-            if not isinstance(entry.strategy, World):  # which is a process that only play starts
-                entry.start(role, horizon, int(seed))
+    for one, other, played in pairs:
+        for t in played:
+            one.start("forecaster", t, int(seed))
+            if not isinstance(other.strategy, World):  # which is a process that only play starts
+                other.start("nature", t, int(seed))
     for horizon in sorted({t for *_, played in pairs for t in played}):
         for schedule in schedules:
             if not schedule.immediate:
@@ -371,10 +367,10 @@ def _pairs(
 def _check_numbers(horizons: Sequence[int], runs: int, seed: int, per_decade: int) -> None:
     if not horizons:
         raise InvalidParameter("no horizons; expected at least one")
-    for i, horizon in enumerate(horizons):
+    for horizon in horizons:
         check_horizon(horizon)
-        if horizon in horizons[:i]:
-            raise InvalidParameter(f"horizon {horizon} is given twice; expected each once")
+    if (again := twice(horizons)) is not None:
+        raise InvalidParameter(f"horizon {again} is given twice; expected each once")
     for name, value, most in (("runs", runs, 100_000), ("per_decade", per_decade, 100)):
         integer("", name, value, 1, most)
     integer("", "seed", seed)
@@ -391,9 +387,8 @@ def _check_labels(who: Sequence[Entry], whom: Sequence[Entry], schedules: Sequen
         ("natures", [*natures, *late]),
         ("natures with their schedules", both),
     ):
-        if len(set(labels)) < len(labels):
-            twice = Counter(labels).most_common(1)[0][0]
-            raise InvalidParameter(f"two {kind} are called {twice!r}; leave one out or give it another label")
+        if (again := twice(labels)) is not None:
+            raise InvalidParameter(f"two {kind} are called {again!r}; leave one out or give it another label")
 
 
 def _check_parts(panel: Panel, nature: Entry) -> None:
@@ -401,10 +396,7 @@ def _check_parts(panel: Panel, nature: Entry) -> None:
     streams, groups = nature.strategy.streams, nature.strategy.group_names
     panel.check_groups(nature.label, groups)
     labels = ("", *streams, *groups)
-    names = [replace(c, stream=s).name for s in labels for c in panel.columns] if len(labels) > 1 else []
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise InvalidParameter(
-                f"two columns of {nature.label!r} are called {name!r}; give the stream, group, measure or task another "
-                "name"
-            )
+    if (again := twice(replace(c, stream=s).name for s in labels for c in panel.columns)) is not None:
+        raise InvalidParameter(
+            f"two columns of {nature.label!r} are called {again!r}; expected another name of the stream, group or measure"
+        )
