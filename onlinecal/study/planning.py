@@ -398,5 +398,5 @@ def _check_parts(panel: Panel, nature: Entry) -> None:
     labels = ("", *streams, *groups)
     if (again := twice(replace(c, stream=s).name for s in labels for c in panel.columns)) is not None:
         raise InvalidParameter(
-            f"two columns of {nature.label!r} are called {again!r}; expected another name of the stream, group or measure"
+            f"two columns of {nature.label!r} are called {again!r}; expected other names of streams, groups or measures"
         )
