@@ -3,23 +3,13 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StrictStr,
-    ValidationError,
-    model_validator,
-)
+from typing import Any
 
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, ScenarioError, suggestion
 from onlinecal.core.writing import scenario_file
+from onlinecal.study.asked import listed
 from onlinecal.study.gammas import KEEP
 from onlinecal.study.planning import Plan
 from onlinecal.sweeping import planned, ranged
@@ -28,58 +18,65 @@ from onlinecal.sweeping import planned, ranged
 GONE = {"history": "where forecasts take too much memory, use `rounded`, or a forecaster with a grid"}
 #: the two ways to say how long
 TIMES = "horizon", "horizons"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
-def _spread(value: Any) -> Any:
-    """The horizons of a table with `from`, `to` and `count`, evenly spaced in the logarithm; else the value."""
-    if not isinstance(value, dict):
-        return value
-    try:
-        return ranged("", {"spacing": "log"} | value, "count")
-    except InvalidParameter as error:
-        raise ValueError(str(error).partition("}: ")[2]) from None
-
-
-#: a name alone, such as "all", is a list of one
-Several = Annotated[list[Any], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
-
-
-def _one_line(value: str) -> str:
-    if not value.isprintable():
-        raise ValueError("expected text in one line")
-    return value
-
-
-class Scenario(BaseModel):
+@dataclass(frozen=True)
+class Scenario:
     """A scenario; the keys of the file are its fields. What stands in them is checked where it is planned."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
-    title: Annotated[StrictStr, AfterValidator(_one_line)] = ""
+    name: str
+    title: str = ""
     seed: Any = 0
     runs: Any = 16
     horizon: Any = None
-    horizons: Annotated[list[Any] | None, BeforeValidator(_spread)] = None
+    horizons: Any = None
     checkpoints_per_decade: Any = 8
-    measures: Several = []
-    tasks: list[Any] = []
+    measures: Any = ()
+    tasks: Any = ()
     arrivals: Any = "every_unit"
     delays: Any = 0
-    decision_makers: list[Any] = []
+    decision_makers: Any = ()
     keep: Any = KEEP
     laws: Any = False
-    forecasters: Several
-    natures: Several = []
-    worlds: list[Any] = []
+    forecasters: Any = ()
+    natures: Any = ()
+    worlds: Any = ()
 
-    @model_validator(mode="after")
-    def _complete(self) -> "Scenario":
-        if not self.natures and not self.worlds:
-            raise ValueError("natures = []: expected at least one, or one of worlds")
-        if (self.horizon is None) == (self.horizons is None):
-            raise ValueError("give either horizon (one game, read on the way) or horizons (a game of each)")
-        return self
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> "Scenario":
+        """The scenario with these keys; InvalidParameter for others, and for a name or title that cannot be one."""
+        known = [field.name for field in fields(cls)]
+        for key in given:
+            if key in GONE:
+                raise InvalidParameter(f"the key {key!r} is gone; {GONE[key]}")
+            if key not in known:
+                raise InvalidParameter(f"unknown key {key!r}{suggestion(key, known)}")
+        made = cls(**given)
+        for key, good, said in (
+            ("name", NAME.fullmatch, "letters, digits, _ . and -, a letter or digit first, at most 100"),
+            ("title", str.isprintable, "text in one line"),
+        ):
+            value = getattr(made, key)
+            if not (isinstance(value, str) and good(value)):
+                raise InvalidParameter(f"{key} = {value!r}; expected {said}")
+        if (made.horizon is None) == (made.horizons is None):
+            raise InvalidParameter(
+                "give either horizon (one game, read on the way) or horizons (a game of each)"
+            )
+        return made
+
+    def plan(self, folder: Path) -> Plan:
+        """The cells; files are sought in the folder. Horizons of a table are evenly spaced in the logarithm."""
+        horizons = [self.horizon] if self.horizons is None else self.horizons
+        if isinstance(horizons, dict):
+            horizons = ranged("horizons", {"spacing": "log"} | horizons, "count")
+        return planned(
+            self.forecasters, [*listed(self.natures), *listed(self.worlds)], horizons=[*listed(horizons)],
+            ends=self.horizon is None, seed=self.seed, runs=self.runs, measures=self.measures, tasks=self.tasks,
+            arrivals=self.arrivals, delays=self.delays, decision_makers=self.decision_makers, keep=self.keep,
+            laws=self.laws, per_decade=self.checkpoints_per_decade, folder=folder,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -121,10 +118,10 @@ def load(path: Path, changed: Mapping[str, Any] | None = None) -> Loaded:
     if not changed.keys().isdisjoint(TIMES):
         raw = {key: value for key, value in raw.items() if key not in TIMES}
     try:
-        scenario = Scenario.model_validate({"name": path.stem, **raw, **changed})
-        cells = _cells(scenario, path.parent)
-    except (ValidationError, OnlinecalError) as error:
-        said = _first_problem(error) if isinstance(error, ValidationError) else str(error)
+        scenario = Scenario.of({"name": path.stem, **raw, **changed})
+        cells = scenario.plan(path.parent)
+    except OnlinecalError as error:
+        said = str(error)
         # A value of an option is not in the file, and is named by the command.
         of_option = re.split(r"\W", said, maxsplit=1)[0] in changed
         raise ScenarioError(said if of_option else f"{path}: {said}") from None
@@ -156,37 +153,3 @@ def _options(changed: Mapping[str, Any]) -> str:
         option = "horizon" if key in TIMES else key
         found += [f"--{option} {each}" for each in (value if isinstance(value, list) else [value])]
     return " ".join(found)
-
-
-def _cells(scenario: Scenario, folder: Path) -> Plan:
-    given = dict(scenario)
-    for key in ("name", "title", "worlds", *TIMES):
-        del given[key]
-    given |= {
-        "natures": [*scenario.natures, *scenario.worlds],
-        "per_decade": given.pop("checkpoints_per_decade"),
-    }
-    horizons = scenario.horizons if scenario.horizon is None else [scenario.horizon]
-    return planned(**given, horizons=horizons or [], ends=scenario.horizon is None, folder=folder)
-
-
-def _first_problem(error: ValidationError) -> str:
-    """The first of pydantic's complaints, in one line of ours; a key that is misspelt before one that is missing."""
-    problem = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
-    where = ".".join(map(str, problem["loc"]))
-    if problem["type"] == "extra_forbidden":
-        if where in GONE:
-            return f"the key {where!r} is gone; {GONE[where]}"
-        return f"unknown key {where!r}{suggestion(where, Scenario.model_fields)}"
-    if problem["type"] == "missing":
-        return f"the key {where!r} is missing"
-    said = _WORDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
-    return f"{where} = {problem['input']!r}; {said}" if where else said
-
-
-#: our wording of pydantic's complaints
-_WORDS = {
-    "string_type": "expected text",
-    "list_type": "expected a list",
-    "string_pattern_mismatch": "expected letters, digits, _ . and -, a letter or digit first, at most 100",
-}

@@ -126,10 +126,10 @@ def test_ours_are_good(file):
         ("runs = 2", "runs = 0", "runs = 0; expected an integer from 1 to 10"),
         ("runs = 2", "laws = 1", "laws = 1; expected true or false"),
         ("horizons = [10, 20]", "horizon = 1e3", "horizon = 1000.0; expected an integer from 1"),
-        ("[10, 20]", "{from = 100, to = 10, count = 3}", "horizons = .*; expected from < to$"),
+        ("[10, 20]", "{from = 100, to = 10, count = 3}", "horizons = .*: expected from < to$"),
         ("horizons = [10, 20]", "horizon = 1000000000000", "horizon = 1000000000000; expected an integer from 1"),
         ("horizons = [10, 20]", "horizon = 10\nhorizons = [10]", "or horizons"),
-        ("[10, 20]", "{from = 1, to = 9, count = 3, step = 1}", "horizons = .*; a range has no 'step'"),
+        ("[10, 20]", "{from = 1, to = 9, count = 3, step = 1}", "horizons = .*: a range has no 'step'"),
         *((GOOD, BARE.replace('"constant"', given), said) for given, said in (
             ("3", "3 is not a forecaster; expected a Forecaster"),
             ("", "no forecasters; expected at least one$"))),
