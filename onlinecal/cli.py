@@ -3,12 +3,12 @@
 import gc
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from onlinecal import __version__
 from onlinecal.commands import forecasts, games, knowing, results
@@ -43,37 +43,20 @@ def _words(found: re.Match[str]) -> str:
     return found["other"]
 
 
-def _refusing(ctx: Any, parse: Callable[..., Any], *given: Any) -> Any:
-    """The result of `parse`, or one line that names the mistake and the command for help."""
-    typed = [str(word) for word in given[0]] if given else []
-    try:
-        return parse(ctx, *given)
-    except UsageError as error:
-        said: str = error.format_message().rstrip(".")
-        if (words := EXPECTED.search(said)) is not None:
-            option = said.partition("'")[2].partition("'")[0]
-            values = [value for word, value in pairwise(typed) if word == option]
-            values += [word.partition("=")[2] for word in typed if word.startswith(f"{option}=")]
-            said = f"{option}{f' = {values[-1]}' if values else ''}; expected {_words(words)}"
-        command = f"onlinecal {ctx.info_name}" if ctx.parent else "onlinecal"
-        print(f"error: {said[0].lower()}{said[1:]}; `{command} -h` lists what can be typed", file=sys.stderr)
-        raise typer.Exit(2) from None
-
-
-class Group(TyperGroup):
-    """All commands."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """As typer, which shows help where nothing is given."""
-        return _refusing(ctx, super().parse_args, args) if args else super().parse_args(ctx, args)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """As typer."""
-        return _refusing(ctx, super().resolve_command, args)
+def _refusal(error: Any, typed: Sequence[str]) -> str:
+    """One line that names the mistake and the command for help."""
+    said: str = error.format_message().rstrip(".")
+    if (words := EXPECTED.search(said)) is not None:
+        option = said.partition("'")[2].partition("'")[0]
+        values = [value for word, value in pairwise(typed) if word == option]
+        values += [word.partition("=")[2] for word in typed if word.startswith(f"{option}=")]
+        said = f"{option}{f' = {values[-1]}' if values else ''}; expected {_words(words)}"
+    command = f"onlinecal {error.ctx.info_name}" if error.ctx.parent else "onlinecal"
+    return f"error: {said[0].lower()}{said[1:]}; `{command} -h` lists what can be typed"
 
 
 app = typer.Typer(
-    name="onlinecal", cls=Group, help="Simulator and measuring instrument for online calibration.",
+    name="onlinecal", help="Simulator and measuring instrument for online calibration.",
     no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
@@ -100,9 +83,6 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """As typer, but that an option of one value is refused where it is given twice."""
-        return _refusing(ctx, self._parse_once, args)
-
-    def _parse_once(self, ctx: Any, args: list[str]) -> Any:
         args = [
             f"{word}=" if word in ALONE and after[:1] in ("", "-") else word
             for word, after in pairwise([*args, ""])
@@ -116,7 +96,7 @@ class Command(TyperCommand):
         for parameter in given:
             many = parameter.multiple or getattr(parameter, "is_flag", False)
             if given.count(parameter) > 1 and not many:
-                raise UsageError(f"option {parameter.opts[0]} is given twice; expected it once")
+                raise UsageError(f"option {parameter.opts[0]} is given twice; expected it once", ctx)
         return super().parse_args(ctx, args)
 
 
@@ -142,4 +122,11 @@ def main() -> None:
     # Many cells are many objects without garbage, which need no search.
     gc.set_threshold(20_000, 20, 20)
     words.use()  # tables hold ×, ± and whatever labels hold
-    app()
+    try:
+        sys.exit(app(standalone_mode=False) or 0)
+    except UsageError as error:
+        if not sys.argv[1:]:
+            error.show()  # the help
+        else:
+            print(_refusal(error, sys.argv), file=sys.stderr)
+        sys.exit(2)
