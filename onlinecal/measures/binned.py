@@ -63,6 +63,7 @@ def level_errors(change: Change, *, order: float = 1.0) -> Floats:
 def weighted_norm_of(errors: Floats, mass: Floats, order: float) -> Floats:
     """(Σ w_i |e_i|^p)^{1/p} for rows of masses (B, k), each divided by its sum."""
     errors = np.abs(errors)
+    # Scaled by the largest error: a high power of a small one would vanish.
     largest = np.broadcast_to(errors, mass.shape).max(axis=1)
     if order == math.inf:
         return largest
@@ -138,12 +139,7 @@ def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
     order = number("ece", "order", order, 1.0)
     if order == 1.0:
         return _size(gamma.residuals)
-    errors = np.abs(gamma.means - gamma.predictions)
-    largest = float(errors.max())
-    if order == math.inf or largest == 0.0:
-        return largest
-    # Scaled by the largest error: a high power of a small one would vanish.
-    return largest * float((gamma.mass * (errors / largest) ** order).sum()) ** (1.0 / order)
+    return float(weighted_norm_of(gamma.means - gamma.predictions, gamma.mass[None, :], order)[0])
 
 
 def _eces(sets: LevelSets, *, order: float = 1.0) -> Floats | None:
@@ -228,16 +224,19 @@ def bins_witness(
     strategy: Literal["width", "quantile"] = "width",
     measure: Literal["binned_ece", "binned_ece_width"] = "binned_ece",
 ) -> Bins:
-    m = integer(measure, "bins", bins, 1, MAX_BINS)
-    by = choice(measure, "strategy", strategy, ("width", "quantile"))
+    m, by = _checked(measure, bins, strategy)
     return Bins(bins_of_levels(gamma, m, by)[0], m, strategy, measure)
 
 
 def _in_bins(measure: str, gamma: JointDistribution, bins: Any, strategy: Any) -> tuple[float, float]:
-    m = integer(measure, "bins", bins, 1, MAX_BINS)
-    by = choice(measure, "strategy", strategy, ("width", "quantile"))
+    m, by = _checked(measure, bins, strategy)
     number = _numbers(gamma.predictions, gamma.counts, gamma.weight, m, by == "width")
     return _sums(number, gamma.predictions, gamma.mass, gamma.residuals, m if by == "width" else 0)
+
+
+def _checked(measure: str, bins: Any, strategy: Any) -> tuple[int, str]:
+    by: str = choice(measure, "strategy", strategy, ("width", "quantile"))
+    return integer(measure, "bins", bins, 1, MAX_BINS), by
 
 
 def _binned_eces(sets: LevelSets, *, bins: int = 10, strategy: Any = "width") -> Floats:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core._compile import kernel as compiled
+from onlinecal.core.arrays import locked
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, positive
 from onlinecal.measures.base import Change, Ends, Known, Sampling, row, seminorm
@@ -50,15 +51,10 @@ def kernel_ce(
     >>> round(kernel_ce(JointDistribution.from_levels([0.45], [1], [0.55])), 12)
     0.1
     """
-    scale = _checked(kernel, scale, degree)
-    v, r = gamma.predictions, gamma.residuals
+    r = gamma.residuals
     # By a power of two, which changes no digit, so that squares of tiny residuals are not lost.
     size = math.ldexp(1.0, min(-math.frexp(float(np.abs(r).max()))[1], 1000))
-    if kernel == "polynomial":
-        return float(np.linalg.norm(_polynomial_moments(v, (size * r)[None, :], degree))) / size
-    if kernel == "laplace":
-        return math.sqrt(_laplace_square(_fall(v, scale), size * r)) / size
-    return _gaussian(v, size * r, scale) / size
+    return float(kernel_norm(gamma, size * r[None, :], kernel=kernel, scale=scale, degree=degree)[0]) / size
 
 
 def kernel_ce_witness(
@@ -150,7 +146,7 @@ def kernel_norm(
     if kernel == "polynomial":
         return np.asarray(np.linalg.norm(_polynomial_moments(v, residuals, degree), axis=1))
     if kernel == "laplace":
-        return np.sqrt(_laplace_squares(_fall(v, scale), residuals))
+        return np.sqrt(_laplace_squares(_fall(v, scale), locked(residuals)))
     return np.array([_gaussian(v, row, scale) for row in residuals])
 
 

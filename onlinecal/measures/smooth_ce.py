@@ -213,9 +213,7 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
     >>> round(smooth_ce(JointDistribution.from_samples([0.4, 0.6], [1, 0])), 12)
     0.06
     """
-    if metric == "identity":
-        return float(isotonic_duals(gamma.predictions, gamma.residuals[None, :])[0])
-    return float(chain_dual(distances(gamma, metric), gamma.residuals)[0])
+    return float(smooth_norm(gamma, gamma.residuals[None, :], metric=metric)[0])
 
 
 def _smooth_ces(sets: LevelSets, *, metric: Metric = "identity") -> Floats | None:
@@ -258,18 +256,18 @@ def earthmover_distance(gamma: JointDistribution) -> float:
     >>> round(earthmover_distance(JointDistribution.from_samples([0.4, 0.6], [1, 0])), 12)
     0.12
     """
-    return float(chain_dual(2.0 * distances(gamma, "identity"), gamma.residuals)[0])
+    return float(earthmover_norm(gamma, gamma.residuals[None, :])[0])
 
 
 def earthmover_norm(gamma: JointDistribution, residuals: Floats) -> Floats:
-    return np.asarray(chain_duals(2.0 * distances(gamma, "identity"), residuals))
+    return np.asarray(chain_duals(apart_of(gamma, "identity", "earthmover_distance"), locked(residuals)))
 
 
 def smooth_norm(gamma: JointDistribution, residuals: Floats, *, metric: Metric = "identity") -> Floats:
     """`smooth_ce` as a seminorm: the supremum over Lipschitz weights."""
     if metric == "identity":
         return np.asarray(isotonic_duals(gamma.predictions, locked(residuals)))
-    return np.asarray(chain_duals(distances(gamma, metric), residuals))
+    return np.asarray(chain_duals(distances(gamma, metric), locked(residuals)))
 
 
 def _means(samples: float, *, metric: Metric = "identity") -> Floats | None:

@@ -33,21 +33,6 @@ def setwise(gamma: ClassDistribution, *, measure: Binary = "ece") -> float:
     return sums.setwise(gamma, measure=measure).value
 
 
-def cdl(gamma: ClassDistribution) -> float:
-    """Calibration decision loss: the largest swap regret over all decision tasks with payoffs in [0, 1]."""
-    return programs.cdl(gamma)
-
-
-def u_calibration(gamma: ClassDistribution) -> float:
-    """U-calibration error: the largest external regret over all decision tasks with payoffs in [0, 1]."""
-    return programs.u_calibration(gamma)
-
-
-def smooth_ce(gamma: ClassDistribution) -> float:
-    """Smooth calibration error: ½ Σ_k sup E[f(v) (q_k − v_k)], over f in [−1, 1] that are 1-Lipschitz."""
-    return programs.smooth_ce(gamma)
-
-
 def _program(
     function: Any, symbol: str, source: str, bracket: Callable[..., Bracket], most: int, seconds: float
 ) -> Measure:
@@ -69,12 +54,22 @@ MEASURES: dict[str, Measure] = {
         Measure(classwise, "class-wise", "Kull et al. 2019", "O(kK) of ECE"),
         Measure(toplabel, "top label", "Guo et al. 2017", "O(kK) of ECE"),
         Measure(setwise, "set-wise", "Gopalan, Hu & Rothblum 2024", "O(2^K k) of ECE"),
-        _program(cdl, "CDL", "Hu & Wu 2024", brackets.cdl_bracket, MOST_LEVELS, 2.0),
+        _program(programs.cdl, "CDL", "Hu & Wu 2024", brackets.cdl_bracket, MOST_LEVELS, 2.0),
         _program(
-            u_calibration, "UCal", "Kleinberg et al. 2023", brackets.u_calibration_bracket, MOST_LEVELS, 1.0
+            programs.u_calibration,
+            "UCal",
+            "Kleinberg et al. 2023",
+            brackets.u_calibration_bracket,
+            MOST_LEVELS,
+            1.0,
         ),
         _program(
-            smooth_ce, "smCE", "Błasiok et al. 2023", brackets.smooth_ce_bracket, programs.MOST_LEVELS, 3.0
+            programs.smooth_ce,
+            "smCE",
+            "Błasiok et al. 2023",
+            brackets.smooth_ce_bracket,
+            programs.MOST_LEVELS,
+            3.0,
         ),
         Measure(sums.kernel_ce, "kCE", "Widmann, Lindsten & Zachariah 2019", "O(k²K)"),
         Measure(sums.brier, "Brier", "Brier 1950", "O(kK)"),
