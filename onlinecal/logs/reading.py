@@ -68,9 +68,8 @@ def read_log(table: Rows, asked: Asked) -> Log:
     said = remarks(log, named)
     # Where forecasts are distinct no rows are equal.
     apart = any(len(np.unique(values)) == log.rows for values in log.forecasts.values())
-    duplicates = 0 if apart or log.places is None else table.duplicates(log.places)
-    log = replace(log, said=(*guessed, *said, *log.said), duplicates=duplicates)
-    return with_halves(log) if asked.fractional else log
+    duplicates = 0 if apart or log.places is None else table.duplicates(np.unique(log.places))
+    return replace(log, said=(*guessed, *said, *log.said), duplicates=duplicates)
 
 
 def rows_of(table: Rows, asked: Asked, names: Sequence[str] = ()) -> Log:
@@ -119,7 +118,6 @@ def rows_of(table: Rows, asked: Asked, names: Sequence[str] = ()) -> Log:
             table.check_order(str(asked.time), times, rows, "rows in order, or --sort")
         rows = rows[np.argsort(times[rows], kind="stable")]
         said = (f"rows are brought into the order of {asked.time!r}",)
-    groups = groups_in(table, asked.by, rows)
     members, missing = members_of(table, asked.groups)
     for name, none in missing.items():
         if without := round(float((none if many is None else none * many)[rows].sum())):
@@ -142,12 +140,22 @@ def rows_of(table: Rows, asked: Asked, names: Sequence[str] = ()) -> Log:
     elif times is not None and len(rows) and (np.diff(times[rows]) == 0.0).any():
         clusters, cluster = np.cumsum(np.diff(times[rows], prepend=times[rows[0]]) > 0.0), str(asked.time)
         said += (f"rows of one time in {cluster!r} may depend on each other: they are one cluster",)
+    y, shares, added = outcomes[rows], None, 0
+    if asked.fractional and (added := int(((y > 0.0) & (y < 1.0)).sum())):
+        more = float((y * (1.0 - y)).mean())
+        said += (
+            f"{added} of {len(y)} outcomes q are between 0 and 1: each is outcome 1 with weight q and outcome 0 with "
+            f"weight 1 − q, so the Brier score is {more:.3g} more than the mean of (p − q)²",
+        )
+        taken, y, shares = halves(y)
+        rows, clusters = rows[taken], taken if clusters is None else clusters[taken]
+    groups = groups_in(table, asked.by, rows)
     return Log(
         table.name,
         {name: values[rows] for name, values in number.items()},
-        outcomes[rows],
+        y,
         str(asked.outcome),
-        weights=None if weights is None else weights[rows],
+        weights=shares if weights is None else weights[rows],
         counts=None if many is None else many[rows],
         times=None if times is None else times[rows],
         time_words=None if times is None else lambda i: table.text(str(asked.time), int(rows[i])),
@@ -163,6 +171,7 @@ def rows_of(table: Rows, asked: Asked, names: Sequence[str] = ()) -> Log:
         total=total,
         dropped=int((dropped if many is None else many[dropped]).sum()),
         zeros=tuple(zeros),
+        halves=added,
         # On a platform there are always open questions.
         unresolved=None
         if asked.layout
@@ -215,38 +224,6 @@ def outcomes_of(table: Rows, asked: Asked) -> Outcomes:
         values = np.where(there, table.numbers(settled, gaps=np.nan), values)
         dropped &= ~there
     return Outcomes(values, found.zeros, dropped)
-
-
-def with_halves(log: Log) -> Log:
-    """The same with a row for either outcome where the outcome is an expected one."""
-    rows, y, weights = halves(log.outcomes)
-    added = len(rows) - len(log.outcomes)
-    if not added:
-        return log
-    between = log.outcomes[(log.outcomes > 0.0) & (log.outcomes < 1.0)]
-    words, more = log.time_words, float((between * (1.0 - between)).sum()) / log.rows
-    said = (
-        f"{added} of {log.rows} outcomes q are between 0 and 1: each is outcome 1 with weight q and outcome 0 with "
-        f"weight 1 − q, so the Brier score is {more:.3g} more than the mean of (p − q)²"
-    )
-    return replace(
-        log,
-        forecasts={name: values[rows] for name, values in log.forecasts.items()},
-        outcomes=y,
-        weights=weights,
-        times=None if log.times is None else log.times[rows],
-        time_words=None if words is None else lambda i: words(int(rows[i])),
-        groups=_repeated(log.groups, rows),
-        members=_repeated(log.members, rows),
-        clusters=rows if log.clusters is None else log.clusters[rows],
-        halves=added,
-        said=(*log.said, said),
-    )
-
-
-def _repeated(groups: dict[str, Ints] | None, rows: Ints) -> dict[str, Ints] | None:
-    """The places in `rows` of the rows of each group."""
-    return groups and {name: np.flatnonzero(np.isin(rows, there)) for name, there in groups.items()}
 
 
 def probabilities(table: Rows, name: str, percent: bool) -> Floats:
