@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.validation import vector
 from onlinecal.core.words import number_of
 from onlinecal.logs.resampling import ADDED, AT_ONCE, FEW, Draw, Resample
 from onlinecal.measures.base import Ends
@@ -273,6 +274,14 @@ class Samples(NamedTuple):
     weights: Floats | None
     counts: Floats | None
     units: Blocks
+
+    @classmethod
+    def given(cls, where: str, p: ArrayLike, y: ArrayLike, weights: Any, clusters: Any) -> "Samples":
+        """Rows of a user that `JointDistribution.from_samples` has taken, with labels of clusters."""
+        rows = vector("p", p)
+        labels = None if clusters is None else labels_of(clusters, len(rows), where)
+        w = None if weights is None else vector("weights", weights)
+        return cls(rows, vector("y", y), w, None, Blocks(labels))
 
     def of(self, rows: Ints) -> "Samples":
         """Some of the rows."""

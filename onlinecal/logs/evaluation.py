@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Unpack
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinecal.core.classes import ClassDistribution
@@ -12,8 +11,8 @@ from onlinecal.core.columns import ALL
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.samples import Words, plain, with_ours
-from onlinecal.core.validation import check_same_rows, choice, integer, vector
-from onlinecal.logs.clusters import Blocks, Clustered, Samples, labels_of
+from onlinecal.core.validation import check_same_rows, choice, integer
+from onlinecal.logs.clusters import Samples
 from onlinecal.logs.evaluated import evaluated
 from onlinecal.logs.expected import with_halves
 from onlinecal.logs.groups import groups_of
@@ -111,8 +110,7 @@ def evaluate(
             f"evaluate: bootstrap = {bootstrap!r} with method = 'finite-sample', which draws nothing; expected one or "
             "the other"
         )
-    each = samples = None
-    given, columns = dict[str, Any](), dict[str, Any]()
+    own, given = None, dict[str, Any]()
     several = p.classes if isinstance(p, ClassDistribution) else (*getattr(p, "shape", ()), 0, 0)[1]
     if several > 2:
         raise InvalidData(
@@ -138,26 +136,20 @@ def evaluate(
             many |= {name: len(rows) for name, rows in members_in("evaluate", given, groups).items()}
         given = with_halves(given) if fractional else given
         weights, clusters = given["weights"], given["clusters"]
+        if clusters is not None and sure:
+            raise InvalidParameter(
+                "evaluate: method = 'finite-sample' with clusters; expected samples without, or method = 'bootstrap'"
+            )
         gamma = JointDistribution.from_samples(given["p"], given["y"], weights=weights)
-        if weights is not None or clusters is not None or groups:
-            predictions = vector("p", given["p"])
-            w = np.ones(len(predictions)) if weights is None else vector("weights", weights)
-            each = predictions, vector("y", given["y"]), w
-            samples = None if weights is None and clusters is None else each
-            check_same_rows(given)
-    labels = None if clusters is None else labels_of(given["clusters"], len(given["p"]))
-    if labels is not None and sure:
-        raise InvalidParameter(
-            "evaluate: method = 'finite-sample' with clusters; expected samples without, or method = 'bootstrap'"
-        )
+        check_same_rows(given)
+        own = Samples.given("evaluate", given["p"], given["y"], weights, clusters)
     resample: Resample | None = None
-    if labels is not None and samples is not None:
-        resample = Clustered(gamma, samples, labels)
-    elif draws or times or sure or samples:
-        resample = Resample(gamma, samples)
+    if own is not None:
+        resample = own.resample(gamma)
+    elif draws or times or sure:
+        resample = Resample(gamma, None)
     found = evaluated(gamma, resample, measures, draws, times, level, method, seed)
-    if each is None or not groups:
+    if own is None or not groups:
         return found
-    own = Samples(each[0], each[1], None if weights is None else each[2], None, Blocks(labels))
     members = members_in("evaluate", given, groups)
     return replace(found, groups=groups_of(own, resample, members, many, draws, times, level, seed, method))

@@ -13,10 +13,11 @@ from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.samples import Words, plain, with_ours
-from onlinecal.core.validation import check_same_rows, number, vector
+from onlinecal.core.validation import check_same_rows, number
 from onlinecal.core.words import number_of
+from onlinecal.logs.clusters import Samples
 from onlinecal.logs.resampling import Resample
-from onlinecal.logs.units import Estimate, OfLogs, Rows, rows_of, samples_of, without
+from onlinecal.logs.units import Estimate, OfLogs, Rows, rows_of, without
 
 #: steps of Newton's method, and the change of a coefficient at which it ends
 STEPS, NEAR = 100, 1e-10
@@ -94,21 +95,16 @@ def calibration_line(
             raise InvalidParameter(
                 "calibration_line: y, weights or clusters beside a JointDistribution; expected none"
             )
-        return line_of(p, samples_of(p, None, None, None), level)
+        whole = (p.counts == np.rint(p.counts)).all() and (p.positives == np.rint(p.positives)).all()
+        return line_of(p, Resample(p, None) if whole else None, level)
     if y is None:
         raise InvalidParameter("calibration_line: y is missing; expected the outcomes of the predictions p")
     given = plain({"p": p, "y": y, "weights": weights, "clusters": clusters}, **words)
     weights, clusters = given["weights"], given["clusters"]
-    gamma, parts = JointDistribution.from_samples(given["p"], given["y"], weights=weights), None
+    gamma = JointDistribution.from_samples(given["p"], given["y"], weights=weights)
     check_same_rows(given)
-    if weights is not None or clusters is not None:
-        forecasts = vector("p", given["p"])
-        parts = (
-            forecasts,
-            vector("y", given["y"]),
-            np.ones(len(forecasts)) if weights is None else vector("weights", weights),
-        )
-    return line_of(gamma, samples_of(gamma, weights, clusters, parts), level)
+    rows = Samples.given("calibration_line", given["p"], given["y"], weights, clusters)
+    return line_of(gamma, rows.resample(gamma), level)
 
 
 def line_of(gamma: JointDistribution, resample: Resample | None, level: float) -> CalibrationLine:

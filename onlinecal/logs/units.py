@@ -11,7 +11,6 @@ import numpy as np
 from scipy.special import stdtrit
 
 from onlinecal.core.arrays import Floats, Ints
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.logs.resampling import Resample
 from onlinecal.measures.base import Ends, Measure
@@ -74,20 +73,6 @@ def rows_of(gamma: JointDistribution, resample: Resample | None) -> Rows:
     of = resample.of if resample.clusters else None
     w = resample.weights
     return Rows(resample.v[resample.level], resample.ones.astype(np.float64), w, np.ones(len(w)), of)
-
-
-def samples_of(
-    gamma: JointDistribution, weights: object, clusters: object, parts: tuple[Floats, Floats, Floats] | None
-) -> Resample | None:
-    """The samples of Γ for an interval; None where its counts are not whole."""
-    from onlinecal.logs.clusters import Clustered, labels_of
-
-    if clusters is not None and parts is not None:
-        return Clustered(gamma, parts, labels_of(clusters, len(parts[0])))  # type: ignore[arg-type]
-    try:
-        return Resample(gamma, parts)
-    except InvalidParameter:
-        return None
 
 
 def without(value: float, why: str) -> Estimate:
