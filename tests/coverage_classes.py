@@ -12,6 +12,7 @@ from scipy.special import ndtr
 import onlinecal as oc
 from onlinecal.logs.class_draws import Joint
 from onlinecal.logs.classes import events_of, tested
+from tests.coverage_intervals import autoregressive
 
 #: classes, steps of the grid of forecasts, rows, and the error: a share moved to the first class, or a power of v; with
 #: "weights" by Pareto's law; with "clusters" of ten, where seven in ten outcomes are drawn by one number
@@ -63,11 +64,9 @@ def times(logs, rho, n):
     none, small = 0, 0
     for i in range(logs):
         generator = np.random.default_rng([7, n, i])
-        normal = generator.standard_normal(n)
-        for t in range(1, n):
-            normal[t] = rho * normal[t - 1] + (1.0 - rho**2) ** 0.5 * normal[t]
+        uniform = ndtr(autoregressive(generator, n, rho))
         p = generator.multinomial(10, generator.dirichlet(np.ones(3), n)) / 10
-        y = np.minimum((ndtr(normal)[:, None] > p.cumsum(axis=1)).sum(axis=1), 2)
+        y = np.minimum((uniform[:, None] > p.cumsum(axis=1)).sum(axis=1), 2)
         events = events_of(p, y, None, None, None, True)
         found = [among for _, among in tested(events, Joint(events.gamma), 39, i).p_values]
         none += found[0] is None

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.signal import lfilter
 from scipy.special import expit, logit, ndtr
 
 from onlinecal.core.joint import JointDistribution
@@ -93,18 +94,18 @@ def clusters(sizes, alike, rho, off=False, same=False, weighted=False, rare=1.0)
     return _truth(off, rare), draw
 
 
-def _autoregressive(rng, n, rho):
-    normal = rng.standard_normal(n)
-    for t in range(1, n):
-        normal[t] = rho * normal[t - 1] + (1.0 - rho**2) ** 0.5 * normal[t]
-    return normal
+def autoregressive(rng, n, rho):
+    """Normal numbers, of which each depends on the one before."""
+    noise = rng.standard_normal(n)
+    noise[1:] *= (1.0 - rho**2) ** 0.5
+    return lfilter([1.0], [1.0, -rho], noise)
 
 
 def times(n, rho, off=False, rare=1.0):
     """Samples in order of time, with normal variables that depend on those before; blocks of times are clusters."""
 
     def draw(rng):
-        return rng.integers(0, 19, n), ndtr(_autoregressive(rng, n, rho)), None, "times"
+        return rng.integers(0, 19, n), ndtr(autoregressive(rng, n, rho)), None, "times"
 
     return _truth(off, rare), draw
 
@@ -134,7 +135,7 @@ def wandering(n):
     """Forecasts whose bias wanders: it has the mean 0, the standard deviation 0.15, and correlations 0.95^k."""
 
     def draw(rng):
-        return rng.integers(0, 19, n), rng.random(n) - 0.15 * _autoregressive(rng, n, 0.95), None, "times"
+        return rng.integers(0, 19, n), rng.random(n) - 0.15 * autoregressive(rng, n, 0.95), None, "times"
 
     return _truth(), draw
 

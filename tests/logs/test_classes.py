@@ -18,6 +18,7 @@ from onlinecal.logs.inference import holm
 from onlinecal.measures import classes
 from onlinecal.measures.base import ends
 from onlinecal.report import verdict
+from tests.coverage_intervals import autoregressive
 from tests.marks import slow
 
 NAMES = ["cat", "dog", "bird"]
@@ -303,10 +304,8 @@ def test_blocks_in_time_are_those_of_each_class_by_itself(tmp_path, seed):
     generator = np.random.default_rng([seed, 105])
     p = generator.dirichlet(np.ones(3), 1500).round(3)
     p[:, 2] = 1.0 - p[:, 0] - p[:, 1]
-    normal = generator.standard_normal(1500)
-    for t in range(1, 1500):
-        normal[t] = 0.9 * normal[t - 1] + 0.19**0.5 * normal[t]
-    y = np.minimum((ndtr(normal)[:, None] > p.cumsum(axis=1)).sum(axis=1), 2)
+    uniform = ndtr(autoregressive(generator, 1500, 0.9))
+    y = np.minimum((uniform[:, None] > p.cumsum(axis=1)).sum(axis=1), 2)
     frame = pd.DataFrame(p, columns=NAMES).assign(label=np.array(NAMES)[y], day=np.arange(1500))
     order = generator.permutation(1500)
     frame.loc[order].to_csv(tmp_path / "a.csv", index=False)

@@ -19,6 +19,7 @@ from onlinecal.logs.reading import Log
 from onlinecal.logs.regression import recalibration, smoothed
 from onlinecal.logs.resampling import Resample
 from tests.command_line import onlinecal
+from tests.coverage_intervals import autoregressive
 from tests.marks import slow
 
 LEVELS = (np.arange(20) + 0.5) / 20
@@ -167,14 +168,10 @@ def test_the_command_takes_rows_of_one_label_or_time_as_a_cluster(log):
         assert part["error"] > 1.5 * other["error"]
 
 
-def autoregressive(generator, n, rho):
+def in_time(generator, n, rho):
     """Calibrated forecasts of events with uniforms that depend on those before them."""
-    normal, noise = np.empty(n), generator.standard_normal(n)
-    normal[0] = noise[0]
-    for t in range(1, n):
-        normal[t] = rho * normal[t - 1] + (1.0 - rho**2) ** 0.5 * noise[t]
-    p = generator.choice(LEVELS, n)
-    return p, (ndtr(normal) < p) * 1.0
+    uniform, p = ndtr(autoregressive(generator, n, rho)), generator.choice(LEVELS, n)
+    return p, (uniform < p) * 1.0
 
 
 @pytest.mark.slow
@@ -182,7 +179,7 @@ def test_rows_that_depend_on_earlier_ones_are_in_blocks_of_time(seed):
     """Of 60 intervals that cover in 90 % of cases fewer than 44 hold the truth in under 0.05 %, two counts."""
     held, without = dict.fromkeys(("cutoff_ce", "smooth_ce"), 0), dict.fromkeys(("cutoff_ce", "smooth_ce"), 0)
     for i in range(60):
-        p, y = autoregressive(np.random.default_rng([seed, 95, i]), 3000, 0.9)
+        p, y = in_time(np.random.default_rng([seed, 95, i]), 3000, 0.9)
         for found, clusters in ((held, blocks_in_time(y - p)[0]), (without, None)):
             for row in evaluate(p, y, clusters=clusters, measures=tuple(held), bootstrap=99, seed=i).rows:
                 found[row.name] += row.interval is None or row.interval[0] <= 1e-12
@@ -221,7 +218,7 @@ def length_by_definition(x):
 @pytest.mark.parametrize(("rho", "n"), [(0.5, 2000), (0.9, 2000), (0.5, 500)])
 def test_blocks_are_of_the_stated_length(rho, n):
     """Residuals that do not depend stay single rows, or their clusters."""
-    p, y = autoregressive(np.random.default_rng(8), n, rho)
+    p, y = in_time(np.random.default_rng(8), n, rho)
     length, lacking, long, alike = length_by_definition(y - p)
     assert lags_of(y - p).alike == pytest.approx(alike, rel=1e-9)
     assert length > 2
@@ -254,7 +251,7 @@ def test_few_independent_times_keep_their_intervals_and_dependent_ones_lose_them
         generator = np.random.default_rng([seed, 104, n, i])
         p = generator.choice(LEVELS, n)
         refused += bool(blocks_in_time((generator.random(n) < p + bias) - p).too_few)
-        p, y = autoregressive(generator, n, 0.9)
+        p, y = in_time(generator, n, 0.9)
         left += not blocks_in_time(y - p).too_few
     assert refused <= 42
     assert left <= 60
@@ -376,7 +373,7 @@ def test_panels_are_seen_with_and_without_times(ragged, seed):
 
 def test_rows_that_depend_in_their_order_are_warned_of_or_in_blocks_of_time(seed):
     """Without and with a column of times. 1000 rows of AR(0.9) are found in all of 200 samples."""
-    p, y = autoregressive(np.random.default_rng([seed, 100]), 1000, 0.9)
+    p, y = in_time(np.random.default_rng([seed, 100]), 1000, 0.9)
     given, settings = Log("log", {"p": p}, y, "y"), Settings(99, measures=("smooth_ce",))
     (plain,) = measure_log(given, settings).columns
     assert sum("alike in the order given" in said for said in plain.cautions) == 1
@@ -406,7 +403,7 @@ def test_few_times_and_clusters_of_a_column_beside_times_in_paired_tests():
     """Where times do not tell how long blocks must be there is no p-value; clusters of another column are no blocks."""
     given = 0
     for i in range(10):
-        p, y = autoregressive(np.random.default_rng([9, i]), 100, 0.9)
+        p, y = in_time(np.random.default_rng([9, i]), 100, 0.9)
         forecasts = {"a": p + 0.02, "b": p - 0.02}
         loss = scores(forecasts["a"], y)["brier"] - scores(forecasts["b"], y)["brier"]
         few = blocks_in_time((loss - loss.mean()) / 100).too_few

@@ -13,6 +13,7 @@ from onlinecal.logs.cautions import cautions, duplicates
 from onlinecal.logs.inference import calibration_test, drift_test, holm, p_large_n, score_differences
 from onlinecal.logs.resampling import Resample
 from onlinecal.measures.cutoff import largest_exceeds, range_exceeds
+from tests.coverage_intervals import autoregressive
 
 G = oc.JointDistribution
 
@@ -79,10 +80,7 @@ def test_rare_events_in_many_levels_are_drawn_at_groups(seed):
 
 def after_another(rng, n, rho):
     """Uniform numbers, each of which depends on the one before."""
-    normal = rng.standard_normal(n)
-    for t in range(1, n):
-        normal[t] = rho * normal[t - 1] + (1.0 - rho**2) ** 0.5 * normal[t]
-    return scipy.special.ndtr(normal)
+    return scipy.special.ndtr(autoregressive(rng, n, rho))
 
 
 DRIFTLESS = {
