@@ -13,7 +13,7 @@ from onlinecal.core.rows import Rows, is_word
 from onlinecal.core.simplex import divided
 from onlinecal.logs.classes import ClassEvaluation, by_group, evaluate_classes
 from onlinecal.logs.columns import MEASURING, OUTCOMES, READING, Asked, known_names, listed
-from onlinecal.logs.multiclass import ROUNDED, check_sums
+from onlinecal.logs.multiclass import sums_of
 from onlinecal.logs.reading import Log, remarks, rows_of
 
 #: options of the command for settings beside the column of labels
@@ -72,13 +72,9 @@ def read_classes(table: Rows, asked: AskedClasses) -> tuple[Log, tuple[str, ...]
     named = replace(asked, forecasts=columns, outcome=outcome, classes=True, questions=False)
     log = rows_of(table, named, labels)
     said += remarks(log, named)
-    p, rows = np.column_stack([*log.forecasts.values()]), np.asarray(log.places)
-    names = f"probabilities in {columns[0]!r} to {columns[-1]!r}"
-    check_sums(p, lambda i: f"{table.where(int(rows[i]))}: {names}", "name the columns of all classes")
-    off = float(np.abs(p.sum(axis=1) - 1.0).max())
-    if off > ROUNDED:
-        said.append(f"caution: the sum of {names} misses 1 by up to {off:.2g}; rows are divided by it")
-    forecasts = dict(zip(columns, divided(p).T, strict=True))
+    said += sums_of(table, log, "name the columns of all classes", "rows are divided by it")
+    p = divided(np.column_stack([*log.forecasts.values()]))
+    forecasts = dict(zip(columns, p.T, strict=True))
     return replace(log, forecasts=forecasts, said=(*said, *log.said)), labels
 
 

@@ -90,19 +90,23 @@ def check_sums(table: Floats, where: Callable[[int], str], expected: str) -> Non
         )
 
 
+def sums_of(table: Rows, log: Log, expected: str, then: str) -> list[str]:
+    """A caution where sums of probabilities miss 1 by more than rounding, and what is done then; or a refusal."""
+    names, p = [*log.forecasts], np.column_stack([*log.forecasts.values()])
+    columns, places = f"probabilities of {names[0]!r} to {names[-1]!r}", np.asarray(log.places)
+    check_sums(p, lambda i: f"{table.where(int(places[i]))}: {columns}", expected)
+    off = float(np.abs(p.sum(axis=1) - 1.0).max())
+    said = f"caution: the sum of {columns} misses 1 by up to {off:.2g}; {then}"
+    return [said] * (off > ROUNDED)
+
+
 def logs_of_classes(table: Rows, log: Log) -> list[Log]:
     """A log for each class: its probability, and whether it is the label."""
-    names, places, said = list(log.forecasts), np.asarray(log.places), log.said
-    both = np.column_stack(list(log.forecasts.values()))
-    absent = [name for i, name in enumerate(names) if not (log.outcomes == i).any()]
+    absent = [name for i, name in enumerate(log.forecasts) if not (log.outcomes == i).any()]
     expected = "name the columns of all classes, and no others (--forecast)"
     expected += f"; no row has the label {absent[0]!r}" if absent else ""
-    columns = f"probabilities of {names[0]!r} to {names[-1]!r}"
-    check_sums(both, lambda i: f"{table.where(int(places[i]))}: {columns}", expected)
-    off = float(np.abs(both.sum(axis=1) - 1.0).max())
-    if off > ROUNDED:
-        said += (f"caution: the sum of {columns} misses 1 by up to {off:.2g}; they are measured as they are",)
-    p, y = binary_forecasts(both, log.outcomes, reduction="class_wise")
+    said = (*log.said, *sums_of(table, log, expected, "they are measured as they are"))
     return [
-        replace(log, forecasts={name: p[:, k]}, outcomes=y[:, k], said=said) for k, name in enumerate(names)
+        replace(log, forecasts={name: p}, outcomes=(log.outcomes == k).astype(np.float64), said=said)
+        for k, (name, p) in enumerate(log.forecasts.items())
     ]

@@ -395,7 +395,7 @@ CSV = "p_cat,p_dog,label\n"
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
-        (".5,.5,cat\n.5,.7,dog\n", (), "line 3: probabilities in 'p_cat' to 'p_dog' sum to 1.2; expected 1"),
+        (".5,.5,cat\n.5,.7,dog\n", (), "line 3: probabilities of 'p_cat' to 'p_dog' sum to 1.2; expected 1"),
         (
             ".5,.5,cat\n.5,,dog\n",
             (),
