@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import float64
 
+from onlinecal.core._compile import kept
 from onlinecal.core.errors import SightError
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.strategy import classes_of, strategy_name
@@ -29,7 +29,7 @@ from onlinecal.engine.run import (
     width,
 )
 from onlinecal.engine.start import takes
-from onlinecal.engine.steps import ASKED_AT, LEARN, MOVE, REVEAL, SAY, Forecaster, Player, compiled
+from onlinecal.engine.steps import ASKED_AT, Forecaster, Player
 
 
 def seat(role: str, strategy: Any, player: Any, run: int = 0, forecaster: Any = None) -> Any:
@@ -50,23 +50,13 @@ def seat(role: str, strategy: Any, player: Any, run: int = 0, forecaster: Any = 
 
 
 @cache
-def caller(signature: Any, step: Any) -> Any:
+def caller(step: Any) -> Any:
     """The step as Python calls it: with a row in place of the pointer to it."""
 
-    def of_one(row: Any, a: Any) -> Any:
-        return step(row.ctypes, a)
+    def call(row: Any, *given: Any) -> Any:
+        return step(row.ctypes, *given)
 
-    def of_two(row: Any, a: Any, b: Any) -> Any:
-        return step(row.ctypes, a, b)
-
-    def of_three(row: Any, a: Any, b: Any, c: Any) -> Any:
-        return step(row.ctypes, a, b, c)
-
-    def of_four(row: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-        return step(row.ctypes, a, b, c, d)
-
-    call = {1: of_one, 2: of_two, 3: of_three, 4: of_four}[len(signature.args) - 1]
-    return compiled(signature.return_type(float64[::1], *signature.args[1:]), call)
+    return kept(call)
 
 
 def lay_alone(player: Player, atoms: int, points: int = 0) -> Any:
@@ -82,13 +72,13 @@ def lay_alone(player: Player, atoms: int, points: int = 0) -> Any:
 class Compiled:
     """One run of a compiled player. It uses the last of the notes that its row has room for."""
 
-    #: its steps, by name, and their signatures
-    STEPS: ClassVar[dict[str, Any]] = {}
+    #: the names of its steps
+    STEPS: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, player: Any, run: int) -> None:
         self.player, self.run, self.rows, self.atoms, self.kept = player, run, None, 0, player.note
-        steps = ((name, sign, getattr(player, name)) for name, sign in self.STEPS.items())
-        self.steps = {name: caller(sign, step) for name, sign, step in steps if step is not None}
+        steps = {name: getattr(player, name) for name in self.STEPS}
+        self.steps = {name: caller(step) for name, step in steps.items() if step is not None}
 
     def look(self, atoms: int) -> None:
         """Looks where the row is, its note and its law, for a law of this many atoms."""
@@ -136,7 +126,7 @@ class Compiled:
 class CompiledForecaster(Compiled):
     """Calls the steps of a compiled forecaster from Python."""
 
-    STEPS: ClassVar = {"say": SAY, "learn": LEARN}
+    STEPS = "say", "learn"
 
     def state_law(self, q: Question) -> list[tuple[float, float]]:
         """The law of a question: value and weight of each atom."""
@@ -166,7 +156,7 @@ class CompiledForecaster(Compiled):
 class CompiledNature(Compiled):
     """Calls the steps of a compiled nature from Python, and shows it what its sight allows."""
 
-    STEPS: ClassVar = {"move": MOVE, "hear": LEARN, "reveal": REVEAL}
+    STEPS = "move", "hear", "reveal"
 
     def reveal(self, q: Question) -> None:
         """Reveals the context of a question."""
@@ -182,16 +172,19 @@ class CompiledNature(Compiled):
 
     def move(self, q: Question) -> Any:
         """The probability of the outcome 1."""
-        p, size = self.player, 0
-        if p.sight >= Sight.LAW:
-            size = len(q.law)
-            self.look(size)
-            for i, (value, weight) in enumerate(q.law):
-                self.values[i], self.weights[i] = value, weight
-        else:
-            self.look(1)
-        forecast = q.forecast if p.sight >= Sight.DRAW else math.nan
-        return float(self.call("move", q.hidden, size, forecast, q.number))
+        self.look(1)
+        forecast = q.forecast if self.player.sight >= Sight.DRAW else math.nan
+        return float(self.call("move", q.hidden, self.show_law(q.law), forecast, q.number))
+
+    def show_law(self, law: list[tuple[float, float]]) -> int:
+        """Writes the law where it is seen; how many atoms are."""
+        if self.player.sight < Sight.LAW:
+            return 0
+        if len(law) > self.atoms:
+            self.look(len(law))
+        for i, (value, weight) in enumerate(law):
+            self.values[i], self.weights[i] = value, weight
+        return len(law)
 
     def straight(self) -> Any:
         """How it is asked and told without questions: (number, law, forecast) ↦ q, and (forecast, outcome, number).
@@ -201,18 +194,12 @@ class CompiledNature(Compiled):
         p = self.player
         if p.note or p.reveal is not None:
             return None
-        sees, draws, step = p.sight >= Sight.LAW, p.sight >= Sight.DRAW, self.steps["move"]
+        draws, step = p.sight >= Sight.DRAW, self.steps["move"]
         hears: Any = self.steps.get("hear")
         self.look(1)
 
         def move(number: int, law: list[tuple[float, float]], forecast: float) -> float:
-            size = 0
-            if sees:
-                size = len(law)
-                if size > self.atoms:
-                    self.look(size)
-                for i, (value, weight) in enumerate(law):
-                    self.values[i], self.weights[i] = value, weight
+            size = self.show_law(law)
             return step(self.row, size, forecast if draws else math.nan, number)
 
         def hear(forecast: float, outcome: int, number: int) -> None:
@@ -251,10 +238,10 @@ class Round:
         *,
         sight: Sight = Sight.NOTHING,
         context: Mapping[str, float] | None = None,
-        law: dict[Any, float] | None = None,
-        forecast: Any = None,
     ) -> None:
-        self._name, self._sight, self._law, self._forecast = name, sight, law, forecast
+        self._name, self._sight = name, sight
+        self._law: Any = None
+        self._forecast: Any = None
         self.number, self.time, self.context, self.memo = number, time, dict(context or {}), None
         self.groups: dict[str, int] = {}
 
