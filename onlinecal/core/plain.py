@@ -119,12 +119,16 @@ def give_own(thing: Any) -> None:
 
 def copies(said: str, shared: dict[str, Any]) -> dict[str, Any]:
     """Copies, made at once: two names of one list stay so. What cannot change is the same."""
+    return copied(f"{said}: {' or '.join(shared)}", shared, "it made in __init__")
+
+
+def copied(said: str, thing: Any, expected: str) -> Any:
+    """A copy of a thing; `said` begins the refusal where there can be none."""
     try:
-        return copy.deepcopy(shared)
+        return copy.deepcopy(thing)
     except Exception as error:
         raise InvalidParameter(
-            f"{said}: {' or '.join(shared)} cannot be copied, and each run needs its own: {failure(error)}; expected "
-            "it made in __init__"
+            f"{said} cannot be copied, and each run needs its own: {failure(error)}; expected {expected}"
         ) from error
 
 
@@ -199,7 +203,7 @@ def lifted(
     if made:
         name = type(function).__name__
         no_options(role, function, options, called)
-        return Copier(_copied(f"{role} {(called or name)!r}", function, "its class")), name, function
+        return Copier(copied(f"{role} {(called or name)!r}", function, "its class")), name, function
     name = function.__name__
     make = _maker(role, called or name, function, arguments, options)
     if isinstance(function, type):
@@ -250,7 +254,7 @@ def _maker(
     """The function with its parameters; nothing must be left to be given but the horizon."""
     options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
     # Copies: parameters stay as they are when the caller changes its own.
-    given = _copied(
+    given = copied(
         f"{role} {name!r} has parameters, which", (arguments, tuple(sorted(options.items()))), "others"
     )
     made = Maker(function, *given)
@@ -264,15 +268,6 @@ def _maker(
     except TypeError as error:  # too many, or one given twice
         raise InvalidParameter(f"{role} {name!r} cannot be made: {error}") from None
     return made
-
-
-def _copied(said: str, thing: Any, expected: str) -> Any:
-    try:
-        return copy.deepcopy(thing)
-    except Exception as error:
-        raise InvalidParameter(
-            f"{said} cannot be copied, and each run needs its own: {failure(error)}; expected {expected}"
-        ) from error
 
 
 def known_parameters(made: Any) -> Mapping[str, inspect.Parameter]:
