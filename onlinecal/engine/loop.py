@@ -302,17 +302,11 @@ def hear_nothing(run: Run, place: int, forecast: float, outcome: int, number: in
     return 0
 
 
-def _move_nothing(run: Run, size: int, forecast: float, number: int) -> float:
-    return 0.0
-
-
-NOTHING = say_nothing, _draw_nothing, _side_nothing, hear_nothing, _move_nothing, hear_nothing, say_nothing
-
-
 def steps_of(mine: Any, theirs: Any) -> tuple[Any, ...]:
     """The steps of both players in the order of the loop; for a missing one, a step that does nothing."""
-    steps = mine.say, mine.draw, mine.side, mine.learn, theirs.move, theirs.hear, theirs.reveal
-    return tuple(
-        compiled(signature, nothing) if step is None else step
-        for signature, nothing, step in zip(STEPS, NOTHING, steps, strict=True)
+    draw, side = mine.draw or compiled(DRAW, _draw_nothing), mine.side or compiled(SIDE, _side_nothing)
+    hear, reveal = (
+        theirs.hear or compiled(LEARN, hear_nothing),
+        theirs.reveal or compiled(REVEAL, say_nothing),
     )
+    return mine.say, draw, side, mine.learn, theirs.move, hear, reveal
