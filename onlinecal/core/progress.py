@@ -1,7 +1,6 @@
-"""Progress of work: bars on terminals and in notebooks, lines in files; and pictures in notebooks."""
+"""Progress of work: bars on terminals and in notebooks, lines in files."""
 
 import html
-import io
 import sys
 import threading
 import time
@@ -125,12 +124,3 @@ def in_notebook() -> bool:
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return shell is not None and hasattr(shell, "kernel")
-
-
-def show(figure: Any) -> None:
-    """Shows a figure of matplotlib below the cell, whatever backend there is."""
-    from IPython.display import Image, display
-
-    file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=figure.dpi)
-    display(Image(data=file.getvalue(), width=round(figure.get_figwidth() * 100)))
