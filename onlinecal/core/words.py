@@ -56,13 +56,13 @@ def at_most(number: float, digits: int) -> str:
     return _rounded(number, digits, ROUND_FLOOR)
 
 
-def with_error(number: float, error: float, digits: int = 12) -> str:
-    """A number with an error of at most `error`, and a bound on that of the written digits.
+def with_error(number: float, error: float) -> str:
+    """A number in 12 digits with an error of at most `error`, and a bound on that of the written digits.
 
     >>> with_error(6.509627442442, 2e-13), with_error(0.5, 0.0)
     ('6.50962744244 ± 3e-12', '0.5 ± 0')
     """
-    text = f"{number:.{digits}g}"
+    text = f"{number:.12g}"
     return f"{text} ± {at_least(error + abs(float(Decimal(text) - Decimal(number))), 1)}"
 
 

@@ -36,13 +36,13 @@ def check_time(time: Any, least: float = -math.inf) -> float:
     return float(time)
 
 
-def checkpoints(horizon: int, per_decade: int = 8, first: int = 10) -> list[int]:
-    """Geometric times up to and including the horizon: `per_decade` for each factor of ten, from `first` on.
+def checkpoints(horizon: int, per_decade: int = 8) -> list[int]:
+    """Geometric times from 10 up to and including the horizon: `per_decade` for each factor of ten.
 
     >>> checkpoints(1000, per_decade=2)
     [10, 32, 100, 316, 1000]
     """
     check_horizon(horizon)
-    steps = int(np.floor(per_decade * np.log10(max(horizon, first) / first) + 1e-9))
-    times = {round(first * 10 ** (i / per_decade)) for i in range(steps + 1)}
+    steps = int(np.floor(per_decade * np.log10(max(horizon, 10) / 10) + 1e-9))
+    times = {round(10 * 10 ** (i / per_decade)) for i in range(steps + 1)}
     return sorted({t for t in times if t < horizon} | {int(horizon)})
