@@ -121,8 +121,10 @@ class Counted:
         new[...] = 0
         for part, counts in self.parts.items():
             if part // streams >= first:
-                new[0, part // streams - first] += counts[:, 0].sum(axis=2)
-                new[1, part // streams - first] += counts[:, 0, :, 1]
+                (rounds, ones), zeros = new[:, part // streams - first], counts[:, 0, :, 0]
+                ones += counts[:, 0, :, 1]
+                rounds += zeros  # `sum` along an axis of two takes three times as long
+                rounds += counts[:, 0, :, 1]
         # `cumsum` along an axis in the middle reads the array in jumps, and takes twenty times as long.
         for stretch in range(first, size):
             self._before[:, stretch + 1] += self._before[:, stretch]
