@@ -15,6 +15,7 @@ import math
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from modulefinder import ModuleFinder
 from pathlib import Path
 from types import CodeType, MappingProxyType
@@ -101,7 +102,7 @@ def _state(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
     """The parameters of a dataclass; of any other object, the state that pickling keeps."""
     # A subclass of a dataclass that is not one itself may keep its state elsewhere than in fields. So may one with
     # parameters that are no fields.
-    if "__dataclass_fields__" in vars(type(thing)) and not _other_parameters(thing):
+    if "__dataclass_fields__" in vars(type(thing)) and not _other_parameters(type(thing)):
         fields = [f for f in keyed_fields(thing) if f.init]
         state = {"parameters": {f.name: content(getattr(thing, f.name), above) for f in fields}}
     else:
@@ -118,10 +119,11 @@ def _state(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
     return state if mark is None else state | {"fingerprint": content(mark, above)}
 
 
-def _other_parameters(thing: Any) -> bool:
+@lru_cache(maxsize=1024)
+def _other_parameters(cls: type) -> bool:
     """Whether a dataclass is made of parameters that are none of its fields."""
-    parameters = [*inspect.signature(type(thing).__init__).parameters][1:]
-    return not set(parameters) <= {field.name for field in dataclasses.fields(thing)}
+    parameters = [*inspect.signature(cls.__init__).parameters][1:]
+    return not set(parameters) <= {field.name for field in dataclasses.fields(cls)}
 
 
 def _code(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
