@@ -302,6 +302,7 @@ SAME = {
     "a_return": "if outcome:\n self.x = 0.25\n return\nelse: step = 0.2\nself.x = step",
     "a_break": "while True:\n step = 0.1\n if outcome or step > 0: break\nself.x = forecast / 3",
     "a_continue": "for i in range(3):\n if i: step = i\n else: continue\n self.x = step / 4",
+    "a_list": "self.w[outcome] += 1\nfor x in self.w: self.x = (self.x + x) % 7 / 7",
     "a_swap": "step = 0.5\nstep, self.x = self.x, step\nstep += outcome\nself.x = step / 3",
     "a_raise": "if outcome > 1: raise ValueError\nelse: step = 0.3\nself.x = step",
     "comparisons": "self.w[int(forecast > 0.5)] += 1\nself.x = ((self.w[0] > 9) + (self.n > 5) + (self.w[1] > 9)) / 4",
