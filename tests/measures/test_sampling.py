@@ -139,6 +139,15 @@ def test_deviations_of_regrets_are_those_of_all_kinks_tried(name, seed):
         assert MEASURES[name].sampling.deviations(change)[0, 0] == pytest.approx(max(found), abs=1e-13)
 
 
+def test_deviations_of_the_quadratic_task_are_those_of_all_forecasts_tried(seed):
+    a = np.linspace(0.0, 1.0, 4001)[:, None]
+    for sample, population in pairs(seed, 20):
+        change, v = change_between(sample, population), population.predictions
+        gains = change.ones * ((1.0 - v) ** 2 - (1.0 - a) ** 2) + change.zeros * (v**2 - a**2)
+        found = max((sign * gains).max(axis=0).sum() for sign in (1.0, -1.0))
+        assert MEASURES["cfdl"].sampling.deviations(change)[0, 0] == pytest.approx(found, abs=1e-6)
+
+
 @pytest.mark.parametrize("exact", [surrogate._EXACT, 0])
 def test_deviations_of_random_bins_are_those_of_each_width(monkeypatch, seed, exact):
     """Levels that lie alike in the cells of every grid: there windows of the grid, of many levels, are exact too."""
