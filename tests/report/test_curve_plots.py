@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 from scipy.stats import binom
 
 import onlinecal as oc
@@ -171,6 +172,22 @@ def test_single_points_do_not_vanish(totals, marks):
     fig = plot_curves([curve(totals)])
     arrows = [artist for artist in fig.axes[0].lines if artist.get_linestyle() == "None"]
     assert [artist.get_xdata().tolist() for artist in arrows] == [rounds for rounds, _ in marks]
+
+
+def test_arrows_of_several_curves_are_below_each_other_within_the_panel():
+    totals = {"a": [1, 2, 3, INF], "b": [2, 3, 4, INF], "c": [0, 1, 2, 3], "d": [0, 2, 3, 4]}
+    axis = plot_curves([curve(row, forecaster=who) for who, row in totals.items()]).axes[0]
+    heights = {
+        up: [
+            line.get_ydata()[0]
+            for line in axis.lines
+            if line.get_marker() == (CARETUPBASE if up else CARETDOWNBASE)
+        ]
+        for up in (True, False)
+    }
+    assert 1 > heights[True][0] > heights[True][1] > 0.5 > max(heights[False])
+    assert [len({*each}) for each in heights.values()] == [2, 2]
+    assert min(heights[False]) > 0
 
 
 def test_negative_totals_are_drawn_as_they_are():
@@ -340,6 +357,8 @@ def test_local_slopes_are_those_of_the_means(study, one):
     assert (slopes["left"].tolist(), slopes["right"].tolist()) == ([100, 300, 900], [300, 900, 2700])
     assert [*table["label"][table["mark"] == "rate"].unique()] == [*map(str, best_known("ece"))]
     cdl = slopes_table([study.curve("cdl", "forecast hedging", "drift")])
+    alone = cdl[cdl["mark"] == "slope"]
+    assert alone["T"].tolist() == pytest.approx(np.sqrt(alone["left"] * alone["right"]).tolist())
     for rate in best_known("cdl"):
         known = cdl[(cdl["mark"] == "rate") & (cdl["label"] == str(rate))]
         inner = [rate.growth(a, b) for a, b in pairwise((100, 300, 900, 2700))]
