@@ -168,6 +168,8 @@ def test_differences_of_few_rows_are_not_tested():
 def test_no_task_is_called_the_worst_where_none_regrets_anything():
     p = np.repeat([0.0, 1.0], 40)
     right, wrong = (decision(report_of({"p": p}, y, 40, ("cdl",)).columns[0]) for y in (p, 1.0 - p))
+    undrawn = [decision(report_of({"p": p}, y, 0, ("cdl",)).columns[0]) for y in (p, 1.0 - p)]
+    assert ["not tested against chance" in said for said in undrawn] == [False, True]
     assert "Worst of all tasks" not in right
     assert "Worst of all tasks, swap regret 1: " in wrong
 
