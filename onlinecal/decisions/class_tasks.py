@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.classes import ClassDistribution
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.decisions._payoffs import PayoffTable
 from onlinecal.decisions.regret import TIE
-from onlinecal.decisions.tasks import PayoffTable
 
 
 class ClassAccount(NamedTuple):
