@@ -1,7 +1,6 @@
 """Natures that look at the forecast before they choose."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, Literal, get_args
 
 from onlinecal.core.columns import Column
@@ -56,34 +55,26 @@ class Contrarian(Nature):
 
 def always_wrong(against: Forecasters, source: str, *, told_late: bool) -> tuple[Guarantee, ...]:
     """Bounds on forecasters with every forecast at least 1/2 away; `told_late`: also with late outcomes."""
-    shares = {
-        Column("measure", "ece"): 2,
-        Column("measure", "v_cdl"): 1,
-        Column("measure", "u_calibration"): 2,
-        Column("quadratic_task", "swap_regret", task="quadratic"): 4,
-    }
-    return tuple(
-        Guarantee(
-            column=column,
-            formula=f"T/{share}" if share > 1 else "T",
-            bound=partial(_share, share),
-            kind="deterministic",
-            against=against,
-            source=source,
+
+    def of(share: int, column: Column) -> Guarantee:
+        return Guarantee(
+            column,
+            f"T/{share}" if share > 1 else "T",
+            lambda horizon: horizon / share,
+            "deterministic",
+            against,
+            source,
             upper=False,
             # Each round is wrong by itself, so the rounds that are resolved are.
-            delayed=partial(_share_of_resolved, share) if told_late else None,
+            delayed=(lambda resolved, most: resolved / share) if told_late else None,
         )
-        for column, share in shares.items()
+
+    return (
+        of(2, Column("measure", "ece")),
+        of(1, Column("measure", "v_cdl")),
+        of(2, Column("measure", "u_calibration")),
+        of(4, Column("quadratic_task", "swap_regret", task="quadratic")),
     )
-
-
-def _share(share: int, horizon: float) -> float:
-    return horizon / share
-
-
-def _share_of_resolved(share: int, resolved: float, most: int) -> float:
-    return resolved / share
 
 
 #: the part of Σ w |v − 1/2| that is rounding
