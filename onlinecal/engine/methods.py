@@ -58,8 +58,10 @@ def source(function: Any, label: str) -> tuple[str, int]:
     code, known = function.__code__, getattr(function, "oc_source", None)
     if known is None or known[2] is not code:  # as where a notebook has put new code into it
         try:
-            (lines, first), file = inspect.getsourcelines(function), "".join(inspect.findsource(function)[0])
+            lines, first = inspect.getsourcelines(function)
+            file, text = "".join(inspect.findsource(function)[0]), textwrap.dedent("".join(lines))
             codes = [compile(file, "", "exec", code.co_flags & annotations.compiler_flag, dont_inherit=True)]
+            ast.parse(text)  # a lambda may begin within a line
         except (OSError, TypeError, SyntaxError):
             raise InvalidParameter(f"{label}: its source cannot be read; expected it in a file") from None
         for each in codes:
@@ -67,7 +69,7 @@ def source(function: Any, label: str) -> tuple[str, int]:
         if code not in codes:
             what = f"{label}, line {first}: its file is another than when it was imported"
             raise InvalidParameter(f"{what}; expected it imported again")
-        known = textwrap.dedent("".join(lines)), first, code
+        known = text, first, code
         function.oc_source = known  # type: ignore[attr-defined]
     return known[:2]
 
