@@ -23,7 +23,7 @@ from onlinecal.growth import slope
 from onlinecal.growth.rates import best_known
 from onlinecal.report.facets import Look, facets, name_of, need_curves, stacked, wrapped
 from onlinecal.report.frames import EMPTY, Part, by_pair, curve_parts, facts, panel_of, places
-from onlinecal.report.style import GREY, ink, least_power, log_ticks, look, tick, typeset
+from onlinecal.report.style import GREY, ink, least_power, look, tick, ticks, typeset
 from onlinecal.study.curves import Curve
 
 #: markers of a curve, at most; curves with names below a panel, at most
@@ -163,7 +163,7 @@ def draw_curves(axis: Any, part: pd.DataFrame, colours: Sequence[str] | None, na
                       marker=CARETUPBASE if up else CARETDOWNBASE, transform=axis.get_xaxis_transform())  # fmt: skip
         else:
             entries += axis.plot([], [], label=wrapped(label, letters), **own | {"linestyle": "none"})
-    log_ticks(axis.xaxis, *[axis.yaxis] * (not negative))
+    ticks(axis.xaxis, *[axis.yaxis] * (not negative))
     if negative:
         axis.yaxis.set_major_formatter(FuncFormatter(tick))
     if named and entries:
@@ -264,15 +264,7 @@ def _draw_runs(axis: Any, part: pd.DataFrame, scale: str) -> None:
         else:
             axis.plot(mine["T"], mine["total"], ".", color=style["color"], markersize=4, markeredgewidth=0,
                       alpha=min(1.0, 2 * faint), zorder=1.5)  # fmt: skip
-    _scaled(axis, scale, own)
-
-
-def _scaled(axis: Any, across: str, up: str) -> None:
-    for which, kind in ((axis.xaxis, across), (axis.yaxis, up)):
-        if kind == "log":
-            log_ticks(which)
-        else:
-            which.set_major_formatter(FuncFormatter(tick))
+    ticks(axis.xaxis, axis.yaxis)
 
 
 # ---------------------------------------------------------------- local slopes
@@ -370,4 +362,4 @@ def _draw_slopes(axis: Any, part: pd.DataFrame) -> None:
             [(t, low), (t, high)] for t, low, high in mine[["T", "lower", "upper"]].itertuples(index=False)
         ]
         axis.add_collection(LineCollection(bars, colors=colour, linewidths=1.1, zorder=2.0), autolim=False)
-    log_ticks(axis.xaxis)
+    ticks(axis.xaxis)

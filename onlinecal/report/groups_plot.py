@@ -17,7 +17,7 @@ from onlinecal.core.words import counted
 from onlinecal.growth.words import literal
 from onlinecal.report.facets import Look, facets, need_study, stacked
 from onlinecal.report.frames import symbol
-from onlinecal.report.style import GREY, log_ticks, look
+from onlinecal.report.style import GREY, look, ticks
 from onlinecal.study.compare import last_cells
 from onlinecal.study.curves import Study, columns_of, runs_of
 
@@ -109,7 +109,7 @@ def draw_groups(axis: Any, part: pd.DataFrame) -> None:
         axis.plot(mine["rounds"], mine["error"], **look(int(place)) | {"linestyle": "none", "zorder": 2.1})
     if len(there) <= NAMED:
         _name(axis, there)
-    log_ticks(axis.xaxis, axis.yaxis)
+    ticks(axis.xaxis, axis.yaxis)
 
 
 def _name(axis: Any, there: pd.DataFrame) -> None:

@@ -15,7 +15,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import counted, number_of
 from onlinecal.growth.words import literal
 from onlinecal.report.facets import Look, by_mark, facets, need_study, stacked
-from onlinecal.report.style import GREY, ink, log_ticks, look, ticks
+from onlinecal.report.style import GREY, ink, look, ticks
 from onlinecal.study.curves import Study, open_at_the_end
 from onlinecal.study.played import Played
 
@@ -253,7 +253,7 @@ def _bound(axis: Any, marks: Mapping[str, pd.DataFrame], row: PeopleRow, across:
     axis.plot(across, across, color=GREY, linewidth=1.0, zorder=1.0, label="swap regret = CDL")
     axis.set(xscale="log", yscale="log", xlim=across, ylim=up, xlabel="CDL of its questions, total",
              ylabel="swap regret, total")  # fmt: skip
-    log_ticks(axis.xaxis, axis.yaxis)
+    ticks(axis.xaxis, axis.yaxis)
     if (worst := row.worst()) is not None:
         cdl, swap = row.makers.loc[worst, ["cdl", "swap"]].astype(float)
         _name(axis, row, worst, max(cdl, across[0]), max(swap, up[0]))

@@ -19,7 +19,7 @@ from onlinecal.growth.rates import known_rates
 from onlinecal.growth.words import literal
 from onlinecal.report.facets import Look, facets, need_study, stacked
 from onlinecal.report.frames import facts, symbol
-from onlinecal.report.style import GREY, contrast, ink, least_power, log_ticks, look, tick, ticks
+from onlinecal.report.style import GREY, contrast, ink, least_power, look, tick, ticks
 from onlinecal.study.compare import fronts, last_cells
 from onlinecal.study.curves import Study, columns_of, runs_of, summary
 
@@ -193,8 +193,7 @@ def draw_front(axis: Any, part: pd.DataFrame, scales: Sequence[str]) -> None:
         if sure:
             axis.plot(x, y, marker="x", color=ink(), markersize=4, markeredgewidth=0.8, zorder=2.2)
     axis.margins(0.12)
-    for which, scale in zip((axis.xaxis, axis.yaxis), scales, strict=True):
-        log_ticks(which) if scale == "log" else ticks(which)
+    ticks(axis.xaxis, axis.yaxis)
 
 
 # ---------------------------------------------------------------- regrets of tasks

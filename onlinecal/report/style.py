@@ -119,12 +119,16 @@ def decade(value: float, _: object = None) -> str:
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def log_ticks(*axes: Any, ratio: float | None = None) -> None:
-    """Labels of logarithmic axes, by the ratio of their limits, or by this one."""
+def ticks(*axes: Any, most: int = 5, **options: Any) -> None:
+    """Numbers beside axes: of linear ones at most as many, with options of matplotlib's locator."""
     for which in axes:
+        if which.get_scale() != "log":
+            which.set_major_locator(MaxNLocator(most, **options))
+            which.set_major_formatter(FuncFormatter(tick))
+            continue
         low, high = which.get_view_interval()
         # Less than a decade and a half would leave one label or none.
-        narrow = high < 30.0 * low if ratio is None else ratio < 30.0
+        narrow = high < 30.0 * low
         which.set_major_locator(
             LogLocator(base=10.0, subs=(1.0, 2.0, 5.0) if narrow else (1.0,), numticks=12)
         )
@@ -133,13 +137,6 @@ def log_ticks(*axes: Any, ratio: float | None = None) -> None:
             NullLocator() if narrow else LogLocator(base=10.0, subs=(2.0, 5.0), numticks=12)
         )
         which.set_minor_formatter(NullFormatter())
-
-
-def ticks(*axes: Any, most: int = 5, **options: Any) -> None:
-    """At most as many numbers beside linear axes, with options of matplotlib's locator."""
-    for which in axes:
-        which.set_major_locator(MaxNLocator(most, **options))
-        which.set_major_formatter(FuncFormatter(tick))
 
 
 def least_power(sizes: Any) -> float:

@@ -18,7 +18,7 @@ from onlinecal.core.validation import choice, is_number
 from onlinecal.core.words import counted
 from onlinecal.growth.words import literal
 from onlinecal.report.facets import Look, facets, need_study
-from onlinecal.report.style import log_ticks, look, tick, ticks
+from onlinecal.report.style import look, tick, ticks
 from onlinecal.study.curves import Study, columns_of, summary
 from onlinecal.study.played import Played
 
@@ -213,11 +213,9 @@ def _draw_sweep(axis: Any, part: pd.DataFrame) -> None:
         own = look(int(place))
         axis.plot(mine["x"], mine["value"], linewidth=1.2, zorder=2.1, **own)
         axis.vlines(mine["x"], mine["lower"], mine["upper"], color=own["color"], linewidth=1.0, zorder=2.0)
+    axis.set_xscale("log" if _wide(part["at"]) else "linear")
     ticks(axis.xaxis, axis.yaxis)
-    if _wide(part["at"]):
-        axis.set_xscale("log")
-        log_ticks(axis.xaxis, ratio=part["at"].max() / part["at"].min())
-        axis.xaxis.set_major_formatter(FuncFormatter(tick))
+    axis.xaxis.set_major_formatter(FuncFormatter(tick))
     if (part["value"] >= 0.0).all():
         axis.set_ylim(bottom=0.0)
 
