@@ -12,7 +12,7 @@ import pandas as pd
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
-from onlinecal.core.words import number_of
+from onlinecal.core.words import counted, number_of
 from onlinecal.report.document import Document, Part, Section
 from onlinecal.report.page_pictures import MOST, Gallery, gallery
 from onlinecal.report.tables import Table, of_rows
@@ -71,7 +71,7 @@ def page_of(
     missing = not_played(failed, json.loads(meta.get("incompatible", "[]")))
     versions = [
         ("onlinecal", meta.get("version", "unknown")),
-        ("time of playing, of all games added", _time(sum(cell.seconds for cell in study.cells))),
+        ("time of playing, of all games added", f"{sum(cell.seconds for cell in study.cells):,.3g} s"),
         ("results file", source),
     ]
     sections = [
@@ -112,17 +112,13 @@ def all_columns(study: Study) -> list[str]:
 
 def _asked(study: Study) -> list[tuple[str, str]]:
     """The questions of the study, as terms with what they are here."""
-    times = sorted({cell.horizon for cell in study.cells})
-    runs = sorted(runs_of(study.cells))
+    times = listed([f"{t:,}" for t in sorted({cell.horizon for cell in study.cells})])
     most = max(len(cell.rounds) for cell in study.cells)
-    played = f"{times[0]:,}, read at {'its end' if most == 1 else f'{most} times of one game'}"
-    if len(times) > 1:
-        played = f"{len(times)} from {times[0]:,} to {times[-1]:,}, each a game of its own"
     names = {"forecaster": study.forecasters, "nature": study.natures, "measure": shown_columns(study)}
     return [
         *((number_of(len(some), kind), listed(some)) for kind, some in names.items()),
-        ("rounds T", played),
-        ("runs", " to ".join(f"{n:,}" for n in dict.fromkeys([runs[0], runs[-1]])) + " of each pair"),
+        ("rounds T", f"{times}: a game each, read at {number_of(most, 'round')} of it at most"),
+        ("runs", f"{counted(runs_of(study.cells))} of each pair"),
     ]
 
 
@@ -152,12 +148,6 @@ def _commands(name: str, source: str, scenario: bool, options: str) -> list[str]
         f"{run}  # the scenario below, saved under this name",
         f"onlinecal report {shlex.quote(f'results/{name}.db')}",
     ]
-
-
-def _time(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.3g} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 # ---------------------------------------------------------------- tables
