@@ -128,11 +128,8 @@ def test_sweep_in_python():
 @pytest.mark.parametrize(
     ("forecasters", "said"),
     [
-        ('[{name = "constant", p = {each = []}}]', "forecaster 'constant': p is an empty list; expected at least one"),
         ('[{name = "constant", p = {each = [0.5, 1.5]}}]', r"forecaster 'constant, p = 1\.5': p = 1\.5; expected a "),
         ('[{name = "forecast_hedging", m = {each = [3, "T - 40"]}}]', "'forecast_hedging' at T = 30: m = 'T - 40'"),
-        ('[{name = "constant", p = {each = [0.5, 0.2]}}, {name = "constant", p = {each = [0.2]}}]', "two forecasters"),
-        ('[{name = "rounded", m = 3, of = {name = "constnt", p = {each = [0.1]}}}]', "did you mean 'constant'"),
     ],
 )  # fmt: skip
 def test_errors_say_which_value(tmp_path, forecasters, said):
