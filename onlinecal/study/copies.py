@@ -109,10 +109,9 @@ def _cells(stores: Sequence[Store]) -> list[tuple[list[Planned], list[Planned]]]
         for cell in store.plan():
             rows = found.setdefault(cell[1:5], [])
             if rows and rows[0].key != cell.key:
-                keys = rows[0].key, cell.key
-                told = {key: content for each in stores for key, content in each.contents(keys).items()}
-                paths = differences(told.get(keys[0]), told.get(keys[1]))
-                why = ", ".join(".".join(path) for path in paths if path)
+                each = ([s.content(key) for s in stores] for key in (rows[0].key, cell.key))
+                old, new = (next(filter(None, contents), None) for contents in each)
+                why = ", ".join(".".join(path) for path in differences(old, new) if path)
                 raise StoreError(
                     f"{cell} is another game in {store.path} than in a file before it{why and f' ({why})'}; expected "
                     "other labels, or files of one scenario"

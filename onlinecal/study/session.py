@@ -89,10 +89,10 @@ class Session:
                     if (own := now.get(old.column)) != old:
                         told[_MEASURED if own else _TAKEN_OUT].append((where, old.column.name))
             elif where in new:
-                content = self.store.contents([cell.key])[cell.key]
+                content = self.store.content(cell.key)
                 # Decision makers are part of the games: to ask for some where there were none is no mistake.
                 added &= "decision_makers" not in content
-                for path in differences(content, self._cells[new[where]].content) or [()]:
+                for path in differences(content, self._cells[new[where]].content):
                     told[_PLAYED].append((where, _in_words(path)))
             else:
                 told[_LEFT].append((where, ""))

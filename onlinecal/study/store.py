@@ -100,13 +100,10 @@ class Store(Database):
         own = self.plan() if plan is None else plan
         return [cell for cell in own if cell.done(held.get(cell.key, none)) >= cell.runs]
 
-    def contents(self, keys: Collection[str]) -> dict[str, Any]:
-        """Key → content of the rounds."""
-        asked = json.dumps([*keys])
-        rows = self.run(
-            "SELECT key, content FROM games WHERE key IN (SELECT value FROM json_each(?))", (asked,)
-        )
-        return {key: json.loads(text) for key, text in rows}
+    def content(self, key: str) -> Any:
+        """The content of the rounds under a key; None for none."""
+        rows = self.run("SELECT content FROM games WHERE key = ?", (key,))
+        return json.loads(rows[0][0]) if rows else None
 
     def numbers(self, key: str) -> Batch | None:
         """The numbers under a key; None for none."""
@@ -157,7 +154,7 @@ class Store(Database):
             if old is None:
                 raise StoreError(f"{self.path}: something else has deleted a game; go on with --resume")
             new = old._replace(first=first, totals=columns, seconds=0.0, people=None)
-            self.add(key, self.contents([key])[key], new)
+            self.add(key, self.content(key), new)
 
     def forget(self, keys: Collection[str]) -> None:
         """Deletes the games of these keys."""

@@ -159,7 +159,7 @@ def contradicting(path):
         numbers = store.numbers(key)
         more = np.array([0.0, 1.0, 0.0])
         totals = {h: t + (h.column.name == "ece") * more for h, t in numbers.totals.items()}
-        content = store.contents([key])[key]
+        content = store.content(key)
         store.forget([key])
         store.add(key, content, numbers._replace(totals=totals))
 

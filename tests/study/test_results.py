@@ -50,7 +50,7 @@ def test_what_is_stored_comes_back(tmp_path):
     assert remarks == []
     with Store.open(path) as store:
         assert store.meta["title"] == "A test"
-        assert store.contents([planned[0].key]) == {planned[0].key: planned[0].content}
+        assert store.content(planned[0].key) == planned[0].content
     assert [cell.origin.game for cell in read(path).cells] == [cell.content for cell in planned]
     assert planned[0].content["forecaster"]["class"] == "ForecastHedging"
     assert sorted(file.name for file in path.parent.iterdir()) == [".a.db.lock", "a.db"]
