@@ -67,7 +67,7 @@ class Clustered(Resample):
         """The same for each cell of levels, and the share of the weight that it holds."""
         table = self._table(cells[self.level], int(cells.max()) + 1, self._weights)
         mass = np.bincount(cells, self.gamma.counts)
-        squares = self.wider * _squares(table)
+        squares = self.wider * np.asarray(table.multiply(table).sum(axis=0)).ravel()
         held = mass > 0.0
         return mass[held] ** 2 / squares[held], mass[held] / self.gamma.weight
 
@@ -187,11 +187,6 @@ def cluster_means(
 def _effective(mass: Floats) -> float:
     """How many clusters of equal mass vary as much."""
     return float(mass.sum() ** 2 / max((mass**2).sum(), np.finfo(np.float64).tiny))
-
-
-def _squares(table: Any) -> Floats:
-    """Sums of squares of the columns."""
-    return np.asarray(table.multiply(table).sum(axis=0)).ravel()
 
 
 class Lags(NamedTuple):

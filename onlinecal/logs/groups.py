@@ -17,7 +17,6 @@ from onlinecal.logs.evaluated import evaluated
 from onlinecal.logs.intervals import Method
 from onlinecal.logs.reference import Reference
 from onlinecal.logs.resampling import Resample, replicates, share_of
-from onlinecal.logs.table import Evaluation
 from onlinecal.measures.cutoff import cutoff_ce
 from onlinecal.measures.groups import OF_GROUPS, Family, Worst
 
@@ -162,16 +161,18 @@ def groups_of(
         if not len(rows):
             groups.append(Group(name, 0))
             continue
-        found = _measured(samples.of(rows), draws * k, within, seed, method)
+        some = samples.of(rows)
+        gamma = some.gamma
+        found = evaluated(gamma, some.resample(gamma), OF_EACH, draws * k, 0, within, method, seed)
         ece, smooth = found.rows
         if draws or method != "bootstrap":
             for row in (row for row in found.rows if row.interval is None):
                 why = row.interval_by.removeprefix("none: ")
                 missing.setdefault(row.name, f"no interval for {row.name} of {name!r}: {why}")
-        forecast = float(found.gamma.mass @ found.gamma.predictions)
+        forecast = float(gamma.mass @ gamma.predictions)
         groups.append(
             Group(
-                name, many[name], forecast, found.gamma.base_rate, ece.ends[1], ece.interval, smooth.ends[1],
+                name, many[name], forecast, gamma.base_rate, ece.ends[1], ece.interval, smooth.ends[1],
                 smooth.interval,
             )
         )  # fmt: skip
@@ -200,13 +201,6 @@ def groups_of(
     ]
     words = _words(rows[-1], groups, level)
     return Groups(tuple(groups), tuple(rows[:-1]), words, level, tuple(missing.values()))
-
-
-def _measured(samples: Samples, draws: int, level: float, seed: int, method: Method) -> Evaluation:
-    """The measures of one group."""
-    gamma = samples.gamma
-    resample = samples.resample(gamma) if draws or method != "bootstrap" else None
-    return evaluated(gamma, resample, OF_EACH, draws, 0, level, method, seed)
 
 
 def _of_all(name: str, options: Mapping[str, Any], family: Family) -> Worst:

@@ -224,11 +224,6 @@ def paired_p(mean: float, error: float, skewness: float, samples: float, rate: f
     return 2.0 * float(scipy.special.stdtr(samples - 1.0, -min(abs(t), abs(mended))))
 
 
-def skewness_of(cubes: float, squares: float) -> float:
-    """The skewness of a sum of terms that are independent, by sums of their powers."""
-    return cubes / squares**1.5 if squares > 1e-100 else 0.0
-
-
 def score_differences(
     forecasts: Mapping[str, Floats],
     y: Floats,
@@ -261,7 +256,7 @@ def score_differences(
             if samples < 1.0 + 1e-9:
                 continue
             error = math.sqrt(wider * power * samples / (samples - 1.0))
-            skewness = skewness_of(float((many * centred**3).sum()), power)
+            skewness = float((many * centred**3).sum()) / power**1.5 if power > 1e-100 else 0.0
             p_value = None if few else paired_p(mean, error, skewness, samples, float((many * share) @ y))
             blocks = 0 if units is clusters else len(centred)
             found.append(Difference(score, a, b, mean, error, p_value, blocks=blocks))
