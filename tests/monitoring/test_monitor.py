@@ -280,6 +280,11 @@ def test_bias_is_the_total(seed):
         ends = -p[inside].sum() - 1e-9, wide.lower, found.lower, found.total, found.upper, wide.upper
         assert list(ends) == sorted(ends)
         assert wide.upper <= (1 - p[inside]).sum() + 1e-9
+        # Intervals of one size share an equal part of alpha.
+        cells = monitor.bettors.edges.tolist()
+        size, all_ = cells.index(high) - cells.index(low), len(cells) - 1
+        alone = monitor.bias(low, high, level=1.0 - 0.05 / (all_ * (all_ - size + 1)))
+        assert (wide.lower, wide.upper) == pytest.approx((alone.lower, alone.upper), rel=1e-9)
     assert monitor.bias(level=0.5).lower > monitor.bias(level=0.99).lower
 
 
