@@ -6,6 +6,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import OnlinecalError
 from onlinecal.growth import fit_growth
+from onlinecal.growth.words import legend
 from onlinecal.report.frames import facts
 from onlinecal.study.compare import fronts, paired, ranking
 from onlinecal.study.curves import summary
@@ -99,3 +100,14 @@ def test_games_on_a_recorded_stream_are_no_fresh_games(tmp_path):
         assert one.exponent() == fit_growth(one.rounds, totals, fresh=not recorded)
         assert one.against_rates() == "" or not recorded
         assert ("recorded outcomes, the same in all runs" in facts([one])) == recorded
+
+
+@pytest.mark.parametrize(
+    ("fresh", "last", "cut"), [(True, 10_000, False), (False, 1000, False), (False, 10_000, True)]
+)
+def test_the_last_two_decades_of_one_game_are_fitted_and_that_is_said(fresh, last, cut):
+    times = [t for t in (20, 50, 100, 200, 300, 500, 1000, 3000, 10_000) if t <= last]
+    found = curve([[t**0.5] * 2 for t in times], times, measure="ece", fresh=fresh).exponent()
+    assert found.cut is cut
+    assert found.points == len(times) - 2 * cut
+    assert ("along one game" in legend([found])[0]) is cut
