@@ -118,6 +118,8 @@ def test_watch_and_recalibrate_take_the_same_words(tmp_path):
         ("y,p\n1,1\n0,0\n", {}, ["p"]),
         ("y,prob_0,prob_1\n1,.3,.7\n0,.82,.18\n", {}, ["prob_1"]),
         ("y,P(yes),No\n1,70%,30%\n0,18%,82%\n", {"percent": True}, ["P(yes)"]),
+        ("y,own,height\n1,70.5,104.5\n0,18.5,99\n", {"percent": True}, ["own"]),
+        ("y,own,height\n1,.705,1.045\n0,.185,.99\n", {}, ["own"]),
         ("y,chance lost,chance won\nwon,.3,.7\nlost,.82,.18\n", {"positive": "won"}, ["chance won"]),
         ("y,p_0,p_1,expert\n1,.3,.7,.6\n0,.82,.18,.3\n", {}, ["p_1", "expert"]),
         ("y,one,other\n1,.5,.5\n0,.5,.5\n", {}, ["one", "other"]),
