@@ -171,8 +171,7 @@ class CDLMinimiser(OnGrid):
 
     def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
         m = self.steps_at(horizon)
-        unplayed = [1.0 / 3.0, 0.0, 0.0]  # as `learn_and_count` leaves no bias after no round
-        state = _no_bias(m) + unplayed * (m + 1)
+        state = _no_bias(m) + [0] * (m + 1)
         return steps.Forecaster(hedge_anytime, learn_and_count, state, [m, 1.0 / m], size=2, grid=grid_of(m))
 
     @property
@@ -221,15 +220,23 @@ def growth_of_play(n: int, m: int) -> float:
 
 
 def hedge_anytime(run: Run, number: int) -> int:
-    """The state is m·E_0, …, m·E_m, the pair, and of each point an exponent, a sinh, and its rounds n.
-
-    The h of a point is exp((E² + 1)/(3(n + 1))) · sinh(2|E|/(3(n + 1))).
-    """
-    mine, m = state(run), int(shared(run)[0])
+    """The state is m·E_0, …, m·E_m, the pair, and how many rounds each point has had; shared are m and 1/m."""
+    mine, m, step = state(run), int(shared(run)[0]), shared(run)[1]
     i = int(mine[m + 1])
-    low, high = m + 2 + 3 * i, m + 5 + 3 * i
-    left, right = math.exp(mine[low] - mine[high]) * mine[low + 1], mine[high + 1]
+    bias, rounds = mine[i : i + 2], mine[m + 2 + i : m + 4 + i]
+    left, right = hedging_weights(abs(step * bias[0]), rounds[0], abs(step * bias[1]), rounds[1])
     return write_pair(run, m, i, 0.5 if left + right == 0.0 else right / (left + right))
+
+
+@kernel
+def hedging_weights(above, n, below, k):
+    """The h of two biases with their numbers of rounds, exp((E² + 1)/(3(n + 1))) · sinh(2E/(3(n + 1))), in proportion.
+
+    Both lack the exponential of the second. That of the first may become infinite.
+    """
+    s, t = 1.0 / (3.0 * (n + 1.0)), 1.0 / (3.0 * (k + 1.0))
+    apart = math.exp((above * above + 1.0) * s - (below * below + 1.0) * t)
+    return apart * short_sinh(2.0 * above * s), short_sinh(2.0 * below * t)
 
 
 @kernel
@@ -243,11 +250,8 @@ def short_sinh(x):
 def learn_and_count(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
     mine, m = state(run), int(shared(run)[0])
     i = point_of(forecast, m)
-    bias = shared(run)[1] * add_bias(mine, m, i, m * outcome - i)
-    at = m + 2 + 3 * i
-    mine[at + 2] += 1
-    s = 1.0 / (3.0 * (mine[at + 2] + 1))
-    mine[at], mine[at + 1] = (bias * bias + 1.0) * s, short_sinh(2.0 * abs(bias) * s)
+    add_bias(mine, m, i, m * outcome - i)
+    mine[m + 2 + i] += 1
     return 0
 
 
@@ -408,10 +412,7 @@ def mean_of_hedger(m, bias, rounds):
         return low / m
     if below <= 0.0:
         return high / m
-    s, t = 1.0 / (3.0 * (rounds[low] + 1.0)), 1.0 / (3.0 * (rounds[high] + 1.0))
-    # The two h without the exponential of the second. That of the first may become infinite, and the share 0.
-    left = math.exp((above * above + 1.0) * s - (below * below + 1.0) * t) * short_sinh(2.0 * above * s)
-    right = short_sinh(2.0 * below * t)
+    left, right = hedging_weights(above, rounds[low], below, rounds[high])
     return (low + (1.0 - right / (left + right))) / m
 
 
