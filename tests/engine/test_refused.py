@@ -38,16 +38,13 @@ REFUSED = [
     ("line 11: `step` may", "while True:\n step = 0.1\n if outcome or step > 0: break\nself.x = step"),
     # lists, and what is not compiled
     ("line 8: `self.x.append(1)` is not compiled; expected numbers", "self.x.append(1)", "return 0.5", "self.x = [1]"),
-    ("line 8: `[1]` is not compiled", "self.x = [1]", "return 0.5", "self.x = [1]"),
     ("line 8: `self.x` is not compiled", "self.x = 1", "return 0.5", "self.x = [1]"),
-    ("line 6: `self.x` is not compiled", "pass", "return max(self.x)", "self.x = [1]"),
     ("line 6: `self.x + self.x` is not compiled", "pass", "return (self.x + self.x)[0]", "self.x = [1]"),
     ("line 6: `[x for x in self.x]` is not compiled", "pass", "return max([x for x in self.x])", "self.x = [1]"),
     ("it is not compiled: ", "pass", "return self.x[self.x[0]]", "self.x = [0.5]"),
     ("line 8: `random.random()` is not compiled", "self.x = random.random()"),
     ("line 8: self.r holds a random.Random", "self.x = self.r.random()", X, "self.r, self.x = random.Random(1), 0.5"),
     ("line 8: `np.exp(-self.x)` is not compiled", "self.x = np.exp(-self.x)"),
-    ("line 8: `try: …` is not compiled", "try: pass\nfinally: pass"),
     ("line 8: `self.x in (1, 2)` is not compiled", "self.x = self.x in (1, 2)"),
     ("line 8: `'a'` is not compiled", "self.x = 'a'"),
     ("line 8: `self.x = self.n = 1` is not compiled", "self.x = self.n = 1"),
@@ -112,24 +109,26 @@ def test_what_would_play_in_another_way_is_refused(case):
     assert "; expected " in said
 
 
-@pytest.mark.parametrize("kind", ["bool_", "int8", "uint8", "int16", "int32", "float32", "uint64", "float16"])
-def test_numbers_of_few_bits_are_refused(kind):
-    """NumPy rounds them, goes round at their end, or adds as a truth value."""
-    one = f"np.zeros(1, np.{kind})"
-    for of, entry in ((one, "[0]"), (f"[{one}[0]]", "[0]"), (f"{one}[0]", "")):
-        said = refusal(f"self.n += 1\nself.x = 0.5 + 0 * self.w{entry}", X, f"self.x, self.w = 0.5, {of}")
+@pytest.mark.parametrize("kind", ["bool_", "int8", "float32", "float64"])
+def test_numbers_of_numpy_are_refused(kind):
+    """It rounds them, goes round at their end, adds truth values as such, or divides by zero."""
+    for of in (one := f"np.zeros(1, np.{kind})", f"[{one}[0]]", f"{one}[0]"):
+        said = refusal("self.n += 1\nself.x = 0.5 + 0 * self.w", X, f"self.x, self.w = 0.5, {of}")
         assert "Mine.update, line 9: self.w holds a numpy." in said
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        ("self.n += 1\nif self.n > 450: self.w[0] = 1 / self.n", "return self.w[0]", "pass", "", "Mine.w = [0.5]\n"),
-        ("self.x = 1 / (450 + outcome - self.n); self.n += 1",),  # ends the game, in the same round of each run
-    ],
-)  # fmt: skip
-def test_what_has_the_same_rules_plays(parts):
-    assert not refusal(*parts)
+def test_what_has_the_same_rules_plays():
+    of_class = (
+        "self.n += 1\nif self.n > 450: self.w[0] = 1 / self.n",
+        "return self.w[0]",
+        "pass",
+        "",
+        "Mine.w = [0.5]\n",
+    )
+    assert not refusal(*of_class)
+    assert not refusal(
+        "self.x = 1 / (450 + outcome - self.n); self.n += 1"
+    )  # ends in the same round of each run
 
 
 def test_a_helper_that_is_not_defined_yet():
