@@ -117,7 +117,8 @@ def _asked(study: Study) -> list[tuple[str, str]]:
     names = {"forecaster": study.forecasters, "nature": study.natures, "measure": shown_columns(study)}
     return [
         *((number_of(len(some), kind), listed(some)) for kind, some in names.items()),
-        ("rounds T", f"{times}: a game each, read at {number_of(most, 'round')} of it at most"),
+        ("rounds T", f"{times}, a game each"),
+        ("checkpoints", f"up to {most} of each game"),
         ("runs", f"{counted(runs_of(study.cells))} of each pair"),
     ]
 

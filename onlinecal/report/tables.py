@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +77,6 @@ class Table:
                 table.add_row(*(Text(row[i]) for i in (0, *columns)))
             return table
 
-        parts = [range(1, len(shown))]
         # Headings are broken before names, into lines of at least 12 letters.
         for least, names in ((999, False), (12, False), (12, True)):
             if names:
@@ -95,17 +93,15 @@ class Table:
                 "\n".join(broken(line, max(least, cell_len(wide))) for line in heading.splitlines())
                 for heading, wide in zip(headings, widest, strict=True)
             ]
-            if fits(console, grid(parts[0], [widest])):
+            if fits(console, grid(range(1, len(shown)), [widest])):
                 break
-        columns = len(shown) - 1
-        # As few tables as there can be, of nearly as many columns each.
-        for count in range(1, columns + 1):
-            ends = [1 + columns * i // count for i in range(count + 1)]
-            parts = [range(first, last) for first, last in pairwise(ends)]
-            if all(fits(console, grid(part, [widest])) for part in parts):
-                break
+        parts: list[list[int]] = [[]]
+        for i in range(1, len(shown)):
+            if parts[-1] and not fits(console, grid([*parts[-1], i], [widest])):
+                parts.append([])
+            parts[-1].append(i)
         for part in parts:
-            more = " (continued)" * (part.start > 1)
+            more = " (continued)" * (part is not parts[0])
             if self.title:
                 console.print(Text(readable(self.title) + more, style="italic"))
             console.print(grid(part, rows))
