@@ -151,13 +151,13 @@ def power(growth: Growth) -> str:
 
 def _known(column: Column, means: Sequence[Part]) -> list[Part]:
     """The best known rates beside games tuned to their T, as slopes; the prefixes of one game are not."""
-    there = [
-        (mean["T"][shown], mean["total"][shown]) for mean in means for shown in [np.isfinite(mean["total"])]
-    ]
-    rounds = np.unique(np.concatenate([t for t, _ in there])) if there else np.array([])
+    if not means:
+        return []
+    t, total = (np.concatenate([mean[name] for mean in means]) for name in ("T", "total"))
+    rounds = np.unique(t[np.isfinite(total)])
     if len(rounds) < 2:
         return []
-    start = min(totals[t == rounds[0]].min(initial=np.inf) for t, totals in there) / 2
+    start = np.nanmin(total[t == rounds[0]]) / 2
     rates = best_known(column)
     both = len({rate.formula for rate in rates}) < len(rates)
     shapes = {f"Θ({rate.formula})" if both else str(rate): rate.at(rounds) for rate in rates}
