@@ -19,10 +19,12 @@ from onlinecal.growth.rates import known_rates
 from onlinecal.growth.words import literal
 from onlinecal.report.facets import Look, facets, need_study, stacked
 from onlinecal.report.frames import facts, symbol
-from onlinecal.report.style import GREY, contrast, ink, least_power, look, tick, ticks
+from onlinecal.report.style import GREY, ink, least_power, look, tick, ticks
 from onlinecal.study.compare import fronts, last_cells
 from onlinecal.study.curves import Study, columns_of, runs_of, summary
 
+#: exponents from which white is read better than black on their colour
+DARK = 0.735
 _MARKS = {"above proven": " ▲", "above O": " ▲", "below Ω": " ▽"}
 EXPONENTS = (
     "Mean growth exponent over these T ± half of its 95 % interval. ?: an interval wider than 1, which more horizons "
@@ -83,14 +85,9 @@ def draw_exponents(axis: Any, part: pd.DataFrame, who: Sequence[str], whom: Sequ
     cells = {name: part.pivot(index="forecaster", columns="nature", values=name).reindex(index=who, columns=whom)
              for name in ("exponent", "text")}  # fmt: skip
     values = cells["exponent"].to_numpy(float)
-    image = axis.imshow(values, vmin=0.0, vmax=1.0, cmap="YlOrRd", aspect="auto")
+    axis.imshow(values, vmin=0.0, vmax=1.0, cmap="YlOrRd", aspect="auto")
     for (i, j), text in np.ndenumerate(cells["text"].fillna("").to_numpy(object)):
-        colour = image.cmap(image.norm(values[i, j]))
-        dark = (
-            ink()
-            if np.isnan(values[i, j])
-            else max(("white", "black"), key=lambda own: contrast(own, colour))
-        )
+        dark = ink() if np.isnan(values[i, j]) else "white" if values[i, j] > DARK else "black"
         axis.text(j, i, text, ha="center", va="center", fontsize=7, color=dark)
     axis.set_xticks(range(len(whom)), [literal(_short(name, 30)) for name in whom], rotation=30, ha="right",
                     rotation_mode="anchor")  # fmt: skip

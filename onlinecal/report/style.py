@@ -12,7 +12,6 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.style
 import numpy as np
-from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
@@ -86,16 +85,6 @@ def inches(width: Any) -> float | None:
         f"width = {width!r}; expected 'column' ({WIDTHS['column']} inches), 'page' ({WIDTHS['page']:g} inches) or "
         "a number of inches from 2 to 60"
     )
-
-
-def contrast(ink: Any, ground: Any) -> float:
-    """The contrast of two colours, from 1 to 21, as the Web Content Accessibility Guidelines 2.2 define it."""
-    light = []
-    for colour in (ink, ground):
-        parts = np.array(to_rgba(colour)[:3])
-        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-        light.append(float(linear @ (0.2126, 0.7152, 0.0722)) + 0.05)
-    return max(light) / min(light)
 
 
 def typeset(formula: str) -> str:

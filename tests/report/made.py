@@ -1,6 +1,7 @@
 """Games and curves made of totals, for tests of what is drawn and said of them."""
 
 import numpy as np
+from matplotlib.colors import to_rgb
 
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Sight
@@ -39,3 +40,15 @@ def curve(totals, times=TIMES, *, forecaster="one", measure="brier", fresh=True,
 def noisy(rng, means, runs=16):
     """Totals of runs around these means, with standard deviation 1."""
     return np.asarray(means)[:, None] + rng.standard_normal((len(means), runs))
+
+
+def light(colour):
+    """Relative luminance, from 0 (black) to 1 (white)."""
+    parts = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour))
+    return float(np.dot((0.2126, 0.7152, 0.0722), list(parts)))
+
+
+def contrast(one, other):
+    """The contrast of two colours, from 1 to 21, as the Web Content Accessibility Guidelines 2.2 define it."""
+    low, high = sorted((light(one), light(other)))
+    return (high + 0.05) / (low + 0.05)

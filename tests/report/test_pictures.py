@@ -5,7 +5,6 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -17,7 +16,7 @@ from onlinecal.report.pictures import KINDS, draw
 from onlinecal.report.plots import save
 from onlinecal.study.played import Played
 from tests.marks import some_fast
-from tests.report.made import curve
+from tests.report.made import curve, light
 
 F, N = oc.forecasters, oc.natures
 
@@ -97,12 +96,6 @@ def test_pictures_are_figures_with_a_title_a_caption_and_a_table(name, study):
             plot(*given, ax=own, **options)
     with pytest.raises(InvalidParameter, match=r"ax = .*; expected matplotlib Axes"):
         plot(*given, ax=[own], **options)
-
-
-def light(colour):
-    """Relative luminance, from 0 (black) to 1 (white)."""
-    parts = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour))
-    return float(np.dot((0.2126, 0.7152, 0.0722), list(parts)))
 
 
 @pytest.mark.parametrize("name", some_fast(4, ALL))

@@ -21,10 +21,11 @@ from onlinecal.report.study_plot import (
     plot_tasks,
     tasks_table,
 )
-from onlinecal.report.style import contrast, page
+from onlinecal.report.style import page
 from onlinecal.report.sweep_plot import APART, sweep_table
 from onlinecal.study.curves import summary
 from tests.report import made
+from tests.report.made import contrast
 
 F, N = oc.forecasters, oc.natures
 

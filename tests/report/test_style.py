@@ -11,9 +11,9 @@ from onlinecal.report.curve_plot import plot_curves
 from onlinecal.report.decision_plot import plot_murphy
 from onlinecal.report.frames import curves_table
 from onlinecal.report.study_plot import plot_exponents
-from onlinecal.report.style import BRIGHT, COLOURS, MARKERS, contrast, look, page, thinned
+from onlinecal.report.style import BRIGHT, COLOURS, MARKERS, look, page, thinned
 from tests.report import made
-from tests.report.test_pictures import light
+from tests.report.made import contrast, light
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 from onlinecal.report.page import page_of
-from onlinecal.report.style import contrast
 from tests.pages import DOCS, ROOT
+from tests.report.made import contrast
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [
