@@ -11,7 +11,6 @@ from onlinecal.core.errors import (
     CellError,
     InvalidParameter,
     OnlinecalError,
-    StoreError,
     WorkerError,
     in_one_line,
 )
@@ -218,9 +217,6 @@ def load(path: Path | str) -> Study:
     StoreError
         It is missing, not one of ours or damaged, or nothing in it is finished.
     """
-    path = Path(path)
-    with Store.open(path) as store:
-        study, go_on = Study.of(store), store.go_on
-    if not study.cells:
-        raise StoreError(f"{path} has no finished cells yet; go on with: {go_on}")
-    return study
+    with Store.open(Path(path)) as store:
+        store.insist()
+        return Study.of(store)

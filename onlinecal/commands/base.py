@@ -217,14 +217,12 @@ def page_name(path: Path | None, *pictures: str) -> None:
 
 def study_of(path: Path) -> Any:
     """The study in a results file; a note says how much of it is finished."""
-    from onlinecal.core.errors import StoreError
     from onlinecal.study.curves import Study
     from onlinecal.study.store import Store
 
     with Store.open(path) as store:
+        store.insist()
         study, planned, go_on = Study.of(store), len(store.plan()), store.go_on
-    if not study.cells:
-        raise StoreError(f"{path} has no finished cells yet; go on with: {go_on}")
     if len(study.cells) < planned:
         done = f"{len(study.cells)} of {planned} cells are finished"
         print(f"{done}; go on with: {go_on}", file=sys.stderr)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlinecal.core.columns import ACCOUNT, GROUP_REGRET, Column, Held, labels_of
-from onlinecal.core.errors import InvalidParameter, StoreError
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.levels import LevelSets
 from onlinecal.core.progress import Progress
 from onlinecal.naming import measure_of, said_table, task_of
@@ -137,9 +137,8 @@ def measured_later(played: Played, panel: Panel) -> tuple[Played, list[tuple[str
 def measure_file_again(path: Path, panel: Panel) -> tuple[int, dict[tuple[str, str], list[str]]]:
     """Adds columns to a file and its plan, without playing; to how many cells, and (name, why not) → cells."""
     with writing(path), Store.open(path, write=True) as store:
+        store.insist()
         plan, held, finished = store.plan(), store.held(), {cell.key for cell in store.finished()}
-        if not finished:
-            raise StoreError(f"{path} has no finished cells yet; go on with: {store.go_on}")
         # Columns that are there, and not shown, need not be computed.
         now = [_with_those_there(c, held[c.key], panel) if c.key in finished else c for c in plan]
         cells, shown = store.cells(now), {cell.key: cell.columns for cell in now}

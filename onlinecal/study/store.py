@@ -100,6 +100,11 @@ class Store(Database):
         own = self.plan() if plan is None else plan
         return [cell for cell in own if cell.done(held.get(cell.key, none)) >= cell.runs]
 
+    def insist(self) -> None:
+        """Refuses a file without finished cells."""
+        if not self.finished():
+            raise StoreError(f"{self.path} has no finished cells yet; go on with: {self.go_on}")
+
     def content(self, key: str) -> Any:
         """The content of the rounds under a key; None for none."""
         rows = self.run("SELECT content FROM games WHERE key = ?", (key,))

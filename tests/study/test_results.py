@@ -83,6 +83,10 @@ def test_an_existing_file_is_neither_lost_nor_mixed(results):
     with session(results, cells(seed=2), overwrite=True) as opened:
         assert opened.store.finished() == []
     assert read(results).cells == ()
+    with pytest.raises(
+        StoreError, match="no finished cells yet; go on with: onlinecal run SCENARIO --output"
+    ):
+        oc.load(results)
 
 
 @pytest.mark.parametrize("options", [{}, {"resume": True}, {"overwrite": True}])
