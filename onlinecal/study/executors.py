@@ -56,19 +56,29 @@ class Unit(NamedTuple):
     last: int
 
 
-class Serial:
+class Local:
+    """Plays on this machine: there is nothing to connect to, and nothing to look after."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def check(self) -> None:
+        """Does nothing: a future knows that its process has died."""
+
+    def end(self) -> None:
+        """Ends what is being played."""
+
+
+class Serial(Local):
     """Plays in this process, unit by unit; the compiled loop with a thread for each core, by default."""
 
     again, workers, beside, at_once = 0, 1, 1, 1
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = cores() if threads is None else threads
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return
 
     def begin(self, cells: Sequence[Cell], told: Callable[[int], None]) -> None:
         """Takes the cells, and who is told the run-rounds of a unit while it is played."""
@@ -86,14 +96,8 @@ class Serial:
             future.set_result(fault(error))
         return future
 
-    def check(self) -> None:
-        """This process needs no look."""
 
-    def end(self) -> None:
-        """Nothing is left of a unit."""
-
-
-class Processes:
+class Processes(Local):
     """Plays in processes of this machine, each with one thread and one unit. One that dies takes no other with it."""
 
     #: how often a unit is played again after its worker died, then with all memory for itself
@@ -104,12 +108,6 @@ class Processes:
         self._blob = b""
         #: pools of one process each → the unit that it plays, or has played last
         self._pools = dict[Any, "Future[Any]"]()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
 
     def begin(self, cells: Sequence[Cell], _: Callable[[int], None]) -> None:
         """Prepares what the processes load."""
@@ -142,9 +140,6 @@ class Processes:
     def _give(self, pool: Any, unit: Unit) -> "Future[Any]":
         self._pools[pool] = pool.submit(_play_sent, unit)
         return self._pools[pool]
-
-    def check(self) -> None:
-        """Processes of this machine need no look: a future knows that one has died."""
 
     def end(self) -> None:
         """Ends all processes, with what players have begun in them."""
