@@ -153,7 +153,7 @@ def _signs(
             sigma = 1.1 * least
             line = Line(gamma, transform, sigma)
     if not line.residuals.any() or sigma == 0.0:
-        return SmoothedSigns(sigma, np.zeros(0), 1, transform, measure)
+        return SmoothedSigns(sigma, np.zeros(0), transform, measure)
     mesh = line.mesh(sigma, 1e-6)
     curve = line.curve(sigma, mesh)
     # A value that is nothing but rounding has no sign of its own.
@@ -162,7 +162,7 @@ def _signs(
     left, right = seen[turns], seen[turns + 1]
     share = curve[left] / (curve[left] - curve[right])
     places = (left + share * (right - left)) / mesh
-    return SmoothedSigns(sigma, line.origin(places), int(np.sign(curve[seen[0]])), transform, measure)
+    return SmoothedSigns(sigma, line.origin(places), transform, measure)
 
 
 def _at_error(gamma: JointDistribution, *, sigma: float, transform: Transform = "identity") -> float:

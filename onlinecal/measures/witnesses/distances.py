@@ -33,7 +33,11 @@ class Potentials(Witness):
     zeros: Floats
 
     def bound(self, gamma: JointDistribution) -> float:
-        return _dual(gamma, _nodes(self.nodes), self.ones, self.zeros)
+        v, nodes = gamma.predictions, _nodes(self.nodes)
+        given = (vector("potentials", values, len(nodes)) for values in (self.ones, self.zeros))
+        a, b = (lipschitz(v, np.interp(v, nodes, np.clip(values, -2.0, 2.0))) for values in given)
+        gain = fsum(gamma.mass * (gamma.means * a + (1.0 - gamma.means) * b))
+        return max(gain - max(_largest(v, a, b), 0.0), 0.0)
 
     def __str__(self) -> str:
         return f"potentials of outcomes 1 and 0 on {len(self.nodes)} values, which no calibrated distribution undercuts"
@@ -83,7 +87,7 @@ class CalibratedCoupling(Witness):
             nodes = nodes * (few_ones / ones)
         # No distance is above 1.
         upper = min(moving_cost(gamma, nodes, arriving / mass), 1.0)
-        return between(_dual(gamma, _nodes(self.nodes), self.ones, self.zeros), upper)
+        return between(self.potentials.bound(gamma), upper)
 
     def __str__(self) -> str:
         used = self.nodes[self.arriving > 1e-12]
@@ -144,14 +148,6 @@ def moving_cost(gamma: JointDistribution, nodes: Floats, arriving: Floats) -> fl
     ones = np.concatenate((gamma.mass * gamma.means, -arriving * nodes))[order]
     zeros = np.concatenate((gamma.mass * (1.0 - gamma.means), -arriving * (1.0 - nodes)))[order]
     return fsum((np.abs(running(ones)) + np.abs(running(zeros)))[:-1] * np.diff(place[order]))
-
-
-def _dual(gamma: JointDistribution, nodes: Floats, ones: Any, zeros: Any) -> float:
-    """The lower bound that the potentials prove."""
-    v, given = gamma.predictions, (vector("potentials", values, len(nodes)) for values in (ones, zeros))
-    a, b = (lipschitz(v, np.interp(v, nodes, np.clip(values, -2.0, 2.0))) for values in given)
-    gain = fsum(gamma.mass * (gamma.means * a + (1.0 - gamma.means) * b))
-    return max(gain - max(_largest(v, a, b), 0.0), 0.0)
 
 
 def lipschitz(v: Floats, values: Floats) -> Floats:

@@ -152,8 +152,8 @@ class SmoothedSigns(Witness):
     ----------
     sigma : float
         From 1e-9 to 10, or 0: then nothing is smoothed.
-    changes, first : (c,) floats, and 1 or -1
-        Places t in v, or in log odds, where the sign changes; the sign before the first of them.
+    changes : (c,) floats
+        Places t in v, or in log odds, where the sign changes.
     transform, measure :
         As of "smooth_ece_at" or "smooth_ece". Levels 0 and 1 have infinite log odds and signs of their own.
     """
@@ -163,7 +163,6 @@ class SmoothedSigns(Witness):
 
     sigma: float
     changes: Floats
-    first: int
     transform: Literal["identity", "logit"]
     measure: Literal["smooth_ece_at", "smooth_ece"]
 
@@ -189,10 +188,8 @@ class SmoothedSigns(Witness):
 
     def __str__(self) -> str:
         where = "the prediction" if self.transform == "identity" else "the log odds"
-        sign = "positive" if self.first > 0 else "negative"
         return (
-            f"the residual, smoothed in {where} by σ = {self.sigma:.6g}, is {sign} at first; changes of sign: "
-            f"{len(self.changes)}"
+            f"the residual, smoothed in {where} by σ = {self.sigma:.6g}; changes of sign: {len(self.changes)}"
         )
 
 

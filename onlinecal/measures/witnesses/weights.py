@@ -43,7 +43,6 @@ class ErrorWeights(Witness):
     """
 
     side = "both"
-
     about = ("ece",)
 
     predictions: Floats
@@ -174,27 +173,21 @@ def lowered(values, apart):
     return out
 
 
-def _metric(metric: Any) -> Metric:
-    """A metric, or an error: neither tuples nor arrays, which compare with words in ways of their own."""
-    if not callable(metric) and not (isinstance(metric, str) and metric in METRICS):
-        raise InvalidParameter(f"metric = {metric!r}; expected 'identity', 'logit' or an increasing function")
-    return metric
-
-
 def _named(metric: Metric) -> str:
     return metric if isinstance(metric, str) else "given"
 
 
 def distances(gamma: JointDistribution, metric: Metric) -> Floats:
     """d(v_i, v_{i+1}); infinite ones, where h is infinite at an end, are cut to 2, which leaves weights as free."""
-    apart = steps_of(metric, gamma.predictions)
-    return apart if isinstance(metric, str) and metric == "identity" else np.minimum(apart, _FAR)
+    return np.minimum(steps_of(metric, gamma.predictions), _FAR)
 
 
 def steps_of(metric: Metric, v: Floats) -> Floats:
     """h(v_{i+1}) − h(v_i) of ascending predictions; only at an end may h be infinite."""
-    if callable(_metric(metric)):
+    if callable(metric):
         return _steps_given(metric, v)
+    if not isinstance(metric, str) or metric not in METRICS:  # arrays compare with words in ways of their own
+        raise InvalidParameter(f"metric = {metric!r}; expected 'identity', 'logit' or an increasing function")
     if metric == "identity":
         return np.diff(v)
     # log1p of (odds ratio − 1) keeps digits that logit v_{i+1} − logit v_i cancels between neighbours.
@@ -260,7 +253,6 @@ class Moment(Witness):
     """The largest moment E[(y − v) v^order] of the residual; those of orders 0 to `degree` are all compared."""
 
     side = "both"
-
     about = ("low_degree_ce",)
 
     order: int
