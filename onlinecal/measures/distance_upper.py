@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.samples import Words, with_ours
 from onlinecal.core.validation import count, number
 from onlinecal.measures.base import Between, Bracket, Ints, Measure, row
@@ -111,22 +111,19 @@ def _contiguous(v, mass, ones, moved, cuts):
     return before
 
 
+def _enumerate(v: Floats, w: Floats, q: Floats) -> Ints:
+    """The groups of the cheapest of all partitions of at most 16 items."""
+    inside = np.arange(1, 1 << len(v))[:, None] >> np.arange(len(v)) & 1
+    mass = inside * w
+    means = (mass @ q) / mass.sum(axis=1)
+    costs = (mass * np.abs(v - means[:, None])).sum(axis=1)
+    return np.asarray(_cheapest_groups(np.append(0.0, costs), len(v)))
+
+
 @kernel
-def _enumerate(v, w, q):
-    """The groups of the cheapest of all partitions, over subsets of at most 16 items."""
-    k = len(v)
-    full = (1 << k) - 1
-    single = np.zeros(full + 1)
-    for s in range(1, full + 1):
-        mass, ones = 0.0, 0.0
-        for i in range(k):
-            if s >> i & 1:
-                mass += w[i]
-                ones += w[i] * q[i]
-        mean = ones / mass
-        for i in range(k):
-            if s >> i & 1:
-                single[s] += w[i] * abs(v[i] - mean)
+def _cheapest_groups(single, k):
+    """The groups, by the cost of each as a number with the bits of its items."""
+    full = len(single) - 1
     cost, choice = np.zeros(full + 1), np.zeros(full + 1, np.int64)
     for s in range(1, full + 1):
         # The group of the lowest item: that item and any subset of the others.
