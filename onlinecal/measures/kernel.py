@@ -66,17 +66,6 @@ def kernel_ce_witness(
     return KernelWeights(gamma.predictions, coefficients, kernel, float(scale), int(degree))
 
 
-@compiled
-def _laplace_square(fall, r):
-    """r'Kr as B_1² + Σ_{i>1} (1 − ρ_{i−1}²) B_i² with B_i = r_i + ρ_i B_{i+1}, as K is Markov; fall_i = ρ_i − 1."""
-    b = r[-1]
-    total = 0.0
-    for i in range(len(r) - 2, -1, -1):
-        total -= fall[i] * (2.0 + fall[i]) * b * b
-        b = r[i] + (b + fall[i] * b)
-    return total + b * b
-
-
 def _terms(widest: float) -> int:
     """The number of Gaussian features that leave a rest ≤ 1e-34 in the square: a Poisson tail."""
     n = math.ceil(2.0 * widest) + 2
@@ -128,9 +117,14 @@ def _gaussian_square(v, r, scale):
 
 @compiled
 def _laplace_squares(fall, rows):
-    out = np.empty(rows.shape[0])
-    for b in range(rows.shape[0]):
-        out[b] = _laplace_square(fall, rows[b])
+    """r'Kr as B_1² + Σ_{i>1} (1 − ρ_{i−1}²) B_i² with B_i = r_i + ρ_i B_{i+1}, as K is Markov; fall_i = ρ_i − 1."""
+    out = np.zeros(len(rows))
+    for j in range(len(rows)):
+        b = rows[j, -1]
+        for i in range(rows.shape[1] - 2, -1, -1):
+            out[j] -= fall[i] * (2.0 + fall[i]) * b * b
+            b = rows[j, i] + (b + fall[i] * b)
+        out[j] += b * b
     return out
 
 
