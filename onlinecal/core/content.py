@@ -102,7 +102,8 @@ def _state(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
     """The parameters of a dataclass; of any other object, the state that pickling keeps."""
     # A subclass of a dataclass that is not one itself may keep its state elsewhere than in fields. So may one with
     # parameters that are no fields.
-    if "__dataclass_fields__" in vars(type(thing)) and not _other_parameters(type(thing)):
+    cls: Any = type(thing)
+    if "__dataclass_fields__" in vars(cls) and not _other_parameters(cls):
         fields = [f for f in keyed_fields(thing) if f.init]
         state = {"parameters": {f.name: content(getattr(thing, f.name), above) for f in fields}}
     else:
@@ -120,7 +121,7 @@ def _state(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1024)
-def _other_parameters(cls: type) -> bool:
+def _other_parameters(cls: Any) -> bool:
     """Whether a dataclass is made of parameters that are none of its fields."""
     parameters = [*inspect.signature(cls.__init__).parameters][1:]
     return not set(parameters) <= {field.name for field in dataclasses.fields(cls)}
