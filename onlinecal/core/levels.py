@@ -37,11 +37,12 @@ class LevelSets:
 
     @classmethod
     def of_counts(cls, points: Floats, counts: Ints, positives: Ints) -> "LevelSets":
-        """Those of counts at each of some ascending points, (B, points); every row has a round. Nothing is checked."""
-        rows, at = np.nonzero(counts)
-        starts = np.append(0, np.count_nonzero(counts, axis=1).cumsum())
-        n, ones = (each[rows, at].astype(np.float64) for each in (counts, positives))
-        return cls(points[at] + 0.0, n, ones, starts)  # + 0.0 turns −0.0 into 0.0
+        """Those of rows of counts, (B, points), at ascending points, without empty rows. Nothing is checked."""
+        there = counts != 0
+        size = np.count_nonzero(there, axis=1)
+        n, ones = (each[there].astype(np.float64) for each in (counts, positives))
+        v = np.broadcast_to(points, counts.shape)[there] + 0.0  # + 0.0 turns −0.0 into 0.0
+        return cls(v, n, ones, np.append(0, size[size > 0].cumsum()))
 
     @classmethod
     def of_keys(cls, keys: Ints) -> "LevelSets":

@@ -291,7 +291,7 @@ class Accounts:
             )
             places = np.flatnonzero(rounds.any(axis=1))
             if len(places):
-                yield first * runs + places, LevelSets.of_counts(grid, rounds[places], ones[places])
+                yield first * runs + places, LevelSets.of_counts(grid, rounds, ones)
 
 
 __all__ = ["ENTRIES", "Accounts", "Group", "People", "Person"]
