@@ -226,15 +226,14 @@ class EachClasses:
 
     def __init__(self, runs: int, classes: int) -> None:
         self.classes = classes
-        self.said: list[list[tuple[float, ...]]] = [[] for _ in range(runs)]
-        self.came: list[list[tuple[int, int]]] = [[] for _ in range(runs)]
+        #: part, forecast and outcome of each round
+        self.kept: list[list[tuple[int, tuple[float, ...], int]]] = [[] for _ in range(runs)]
         #: point ↦ by how much each class came
         self.laws: list[dict[tuple[float, ...], Floats]] = [{} for _ in range(runs)]
 
     def add(self, run: int, part: int, forecast: tuple[float, ...], outcome: int) -> bool:
         """Adds one round."""
-        self.said[run].append(forecast)
-        self.came[run].append((part, outcome))
+        self.kept[run].append((part, forecast, outcome))
         return True
 
     def add_law(self, run: int, law: Iterable[tuple[Any, float]], outcome: int) -> None:
@@ -244,16 +243,12 @@ class EachClasses:
 
     def rounds(self, run: int) -> int:
         """The number of rounds of a run."""
-        return len(self.said[run])
+        return len(self.kept[run])
 
     def gamma(self, run: int, chosen: Chosen | None = None) -> Any:
         """Γ of a run, of all parts or those that are chosen; None without a round."""
-        came = self.came[run]
-        rows = [i for i, (part, _) in enumerate(came) if chosen is None or chosen(part)]
-        if not rows:
-            return None
-        said = np.array(self.said[run])[rows]
-        return ClassDistribution.from_samples(said, [came[i][1] for i in rows])
+        rows = [(said, came) for part, said, came in self.kept[run] if chosen is None or chosen(part)]
+        return ClassDistribution.from_samples(*zip(*rows, strict=True)) if rows else None
 
     def gamma_of_laws(self, run: int) -> Any:
         """Γ of a run in which each round counts at every point of its law; None without a round."""
@@ -262,7 +257,7 @@ class EachClasses:
 
     def levels(self, chosen: Chosen | None = None) -> Iterator[tuple[int, LevelSets]]:
         """The place of each run that has a round, and the level sets of its `gamma`."""
-        return _alone(self, range(len(self.said)), chosen)
+        return _alone(self, range(len(self.kept)), chosen)
 
 
 class Each:
