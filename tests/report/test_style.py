@@ -11,7 +11,7 @@ from onlinecal.report.curve_plot import plot_curves
 from onlinecal.report.decision_plot import plot_murphy
 from onlinecal.report.frames import curves_table
 from onlinecal.report.study_plot import plot_exponents
-from onlinecal.report.style import BRIGHT, COLOURS, MARKERS, look, page, thinned
+from onlinecal.report.style import BRIGHT, COLOURS, MARKERS, least_power, look, page, thinned
 from tests.report import made
 from tests.report.made import contrast, light
 
@@ -126,3 +126,11 @@ def test_a_curve_of_many_points_is_thinned_to_what_can_be_seen():
         assert y[there].max() == heights[kept].max()
         assert y[there].min() == heights[kept].min()
     assert np.array_equal(thinned(x[:100], y[:100]), (x[:100], y[:100]))
+
+
+def test_an_axis_is_linear_below_the_least_size_but_over_four_decades_at_most():
+    assert [least_power(np.array(sizes)) for sizes in ([3.0, 500.0], [0.2, 900.0], [1e-9, 200.0])] == [
+        1.0,
+        0.1,
+        0.01,
+    ]

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from onlinecal.report.tables import broken
 from onlinecal.report.terminal import flowing
 from tests.command_line import onlinecal
 from tests.whole.test_commands import FILES
@@ -46,6 +47,11 @@ def test_lines_of_a_docstring_that_are_full_flow_into_the_next():
     ):
         joined = f"{full} {following.strip()}" if one else f"{full}\n{following}"
         assert flowing(f"{full}\n{following}") == joined
+
+
+def test_only_words_longer_than_a_line_are_broken_within():
+    assert broken("ab cd[ef] g", 6) == "ab\ncd[ef]\ng"
+    assert broken("ab cd[efg] h", 6) == "ab cd[\nefg] h"
 
 
 def width(said):
