@@ -6,8 +6,6 @@ import re
 import numpy as np
 import pytest
 
-from onlinecal.report.tables import broken
-from onlinecal.report.terminal import flowing
 from tests.command_line import onlinecal
 from tests.whole.test_commands import FILES
 
@@ -35,23 +33,6 @@ LINES = (
     f"compare {DB} --ranking", f"compare {DB} --pareto ece log_loss", f"compare {DB} --paired", "list",
     "show almost_one_step_ahead", "run --help", MEASURE,
 )  # fmt: skip
-
-
-def test_lines_of_a_docstring_that_are_full_flow_into_the_next():
-    full = f"    {'x' * 88}"  # a word of 8 letters has no place in it, one of 7 has
-    for following, one in (
-        ("    eight888 a", True),
-        ("    seven77 a", False),
-        ("  eight888", False),
-        ("", False),
-    ):
-        joined = f"{full} {following.strip()}" if one else f"{full}\n{following}"
-        assert flowing(f"{full}\n{following}") == joined
-
-
-def test_only_words_longer_than_a_line_are_broken_within():
-    assert broken("ab cd[ef] g", 6) == "ab\ncd[ef]\ng"
-    assert broken("ab cd[efg] h", 6) == "ab cd[\nefg] h"
 
 
 def width(said):
