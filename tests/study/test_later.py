@@ -132,6 +132,7 @@ def test_a_measure_that_fails_of_what_is_kept_fails_its_cells_and_the_others_are
         assert f"after round 80 of '{cell.forecaster.label}' against 'drift', run 0" in str(fault)
     status = Status.of(path)
     assert (status.done, len(status.failed), status.left) == (4, 2, 0)
+    assert [next(each.lines()) for each in (status, replace(status, title=""))] == ["A test", "test"]
     # Without it, what was there is shown as before; with it mended, it is computed.
     resumed(path, added())
     broken[0] = False
