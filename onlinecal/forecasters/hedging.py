@@ -111,12 +111,11 @@ def pair_of(bias, m):
 
 @kernel
 def add_bias(bias, m, i, amount):
-    """Adds to m·E_i and returns it; keeps the pair, which depends on signs alone, in bias[m + 1]."""
-    old = bias[i]
-    now = bias[i] = old + amount
+    """Adds to m·E_i, and keeps the pair, which depends on signs alone, in bias[m + 1]."""
+    old, now = bias[i], bias[i] + amount
+    bias[i] = now
     if (old > 0) != (now > 0) or (old < 0) != (now < 0):
         bias[m + 1] = pair_of(bias, m)
-    return now
 
 
 @kernel
