@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from onlinecal.report.tables import broken
 from tests.command_line import onlinecal
 from tests.whole.test_commands import FILES
 
@@ -57,6 +58,11 @@ def tokens(text):
     return set(re.findall(r"[^\s,;:…]*\d[^\s,;:…]*", text))
 
 
+def test_only_words_longer_than_a_line_are_broken_within():
+    assert broken("ab cd[ef] g", 6) == "ab\ncd[ef]\ng"
+    assert broken("ab cd[efg] h", 6) == "ab cd[\nefg] h"
+
+
 @pytest.mark.parametrize("columns", [40, 60])
 def test_narrow_tables_are_split_and_whole(folder, columns):
     for line in ("list rates", "list natures", "list measures"):
@@ -71,7 +77,7 @@ def test_narrow_tables_are_split_and_whole(folder, columns):
     assert tokens(wide) == tokens(narrow)
     solved = onlinecal("solve --m 2 --horizon 6", cwd=folder, columns=columns).stdout
     assert width(solved) <= columns
-    assert re.search(r"value +\d\.\d{6,}", solved)
+    assert re.search(r"value +\d+/\d+\s+≈ \d\.\d{6,}", solved)
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
