@@ -111,7 +111,10 @@ class Method(ast.NodeTransformer):
             self.refuse(tree, "no plain function", expected)
         given = list(code.co_varnames[: code.co_argcount])
         self.locals, self.me = {*code.co_varnames}, given[0] if own and given else None
-        self.settled(tree.body, {*given})
+        ends = {each.value is not None for each in ast.walk(tree) if isinstance(each, ast.Return)}
+        ends |= {False} if self.settled(tree.body, {*given}) is not None else set()
+        if len(ends) > 1 and step != "told":
+            self.refuse(tree, "it returns a number on some paths only", "a return at its end")
         before = 3 if step == "told" else 1
         self.round = given[before] if step and len(given) > before else ""
         given = ["oc_run"] * own + given + ["oc_round"] * (bool(step) and not self.round)

@@ -36,6 +36,9 @@ REFUSED = [
     ("step, line 4: `x` may", "self.n += 1\nself.x = step(self.n)", X, "self.x = 0.5",
      "def step(n):\n if n < 500:\n  x = 0.1\n return x\n"),
     ("line 11: `step` may", "while True:\n step = 0.1\n if outcome or step > 0: break\nself.x = step"),
+    ("Mine.late, line 10: it returns a number on some", "self.n += 1\nself.x = self.late()", X, "self.x = 0.5", "",
+     " def late(self):\n  if self.n < 500: return 0.75\n"),
+    ("Mine.forecast, line 5: it returns a number on some", "self.n += 1", "if self.n < 500: return 0.5"),
     # lists, and what is not compiled
     ("line 8: `self.x.append(1)` is not compiled; expected numbers", "self.x.append(1)", "return 0.5", "self.x = [1]"),
     ("line 8: `self.x` is not compiled", "self.x = 1", "return 0.5", "self.x = [1]"),
