@@ -34,7 +34,7 @@ def events(generator, many, off=0.0, same=True):
 
 
 @pytest.mark.parametrize("same", [True, slow(False)])
-@pytest.mark.parametrize("off", [0.0, 0.1])
+@pytest.mark.parametrize("off", [0.0, slow(0.1)])
 def test_intervals_hold_the_truth_with_five_rows_an_event(same, off, seed):
     """Of 40 intervals that cover in 90 % of cases fewer than 29 hold the truth in under 0.1 % (20 counts)."""
     many = 1000 if same else 400

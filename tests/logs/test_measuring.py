@@ -26,6 +26,7 @@ from onlinecal.measures import EVERYTHING
 from onlinecal.report.measured import decision
 from onlinecal.study.asked import named_measure
 from tests.command_line import onlinecal
+from tests.marks import slow
 
 FAST = ("smooth_ce", "cutoff_ce", "ece", "brier", "cdl")
 FEW = Settings(draws=9, measures=("smooth_ce", "ece", "brier"))
@@ -156,7 +157,7 @@ def test_draws_show_their_progress(monkeypatch, capsys):
     assert "draws/s" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("weight", [slow(None), "w"])
 def test_values_are_exact_at_every_size_and_draws_at_groups_of_levels(tmp_path, monkeypatch, weight):
     table = frame(800, digits=0)
     table = table.assign(w=np.arange(800) % 5) if weight else table
