@@ -9,7 +9,7 @@ from typing import Any
 
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, ScenarioError, suggestion
 from onlinecal.core.writing import scenario_file
-from onlinecal.study.asked import listed
+from onlinecal.study.asked import as_list
 from onlinecal.study.gammas import KEEP
 from onlinecal.study.planning import Plan
 from onlinecal.sweeping import planned, ranged
@@ -72,7 +72,7 @@ class Scenario:
         if isinstance(horizons, dict):
             horizons = ranged("horizons", {"spacing": "log"} | horizons, "count")
         return planned(
-            self.forecasters, [*listed(self.natures), *listed(self.worlds)], horizons=[*listed(horizons)],
+            self.forecasters, [*as_list(self.natures), *as_list(self.worlds)], horizons=[*as_list(horizons)],
             ends=self.horizon is None, seed=self.seed, runs=self.runs, measures=self.measures, tasks=self.tasks,
             arrivals=self.arrivals, delays=self.delays, decision_makers=self.decision_makers, keep=self.keep,
             laws=self.laws, per_decade=self.checkpoints_per_decade, folder=folder,

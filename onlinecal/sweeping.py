@@ -29,7 +29,7 @@ from onlinecal.naming import (
     task_of,
 )
 from onlinecal.schedules import Schedule, as_arrivals, as_delays
-from onlinecal.study.asked import listed
+from onlinecal.study.asked import as_list
 from onlinecal.study.panel import Panel
 from onlinecal.study.planning import Entry, Plan, of_classes, plan
 
@@ -282,9 +282,9 @@ def planned(
     rounds = max((int(t) for t in horizons if is_whole(t)), default=None)
     with lists_are_values():
         who, whom = lineup("forecaster", forecasters, folder), lineup("nature", natures, folder)
-        makers = decision_makers_of(listed(decision_makers), folder)
+        makers = decision_makers_of(as_list(decision_makers), folder)
         people = People.of(makers, seed if is_whole(seed) else 0)
-        given = measures_of(listed(measures), folder), tasks_of(listed(tasks), folder)
+        given = measures_of(as_list(measures), folder), tasks_of(as_list(tasks), folder)
         panel = Panel.of(*given, rounds=rounds, classes=of_classes(whom), laws=laws)
         schedules = schedules_of(arrivals, delays, folder)
     return plan(
@@ -323,7 +323,7 @@ def schedules_of(arrivals: Any, delays: Any, folder: Path = Path()) -> list[Sche
 
 
 def _timed(key: str, given: Any, convert: Callable[[Any], Any], folder: Path) -> list[Any]:
-    if not (specs := [*listed(given)]):
+    if not (specs := [*as_list(given)]):
         raise InvalidParameter(f"{key} is empty; expected at least one")
     cases = [case.value for spec in specs for case in _values(key, key, spec, _tables)[1]]
     return [convert(located(case, folder)) for case in cases]

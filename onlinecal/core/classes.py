@@ -17,8 +17,8 @@ from onlinecal.core.simplex import (
     Label,
     added,
     in_simplex,
+    labels_of,
     level_of_rows,
-    listed,
     matrix,
     names_of,
     places,
@@ -260,7 +260,7 @@ class ClassDistribution(OnLevels):
         """The column of a class."""
         if label not in self.labels:
             raise InvalidParameter(
-                f"class {in_one_line(label)} is not there; expected one of {listed(self.labels)}"
+                f"class {in_one_line(label)} is not there; expected one of {labels_of(self.labels)}"
             )
         return self.labels.index(label)
 
@@ -279,7 +279,7 @@ class ClassDistribution(OnLevels):
         columns = sorted({self.place(label) for label in classes})
         if not 0 < len(columns) < self.classes:
             raise InvalidParameter(
-                f"classes = {in_one_line(classes)}; expected at least one of {listed(self.labels)}, and not all"
+                f"classes = {in_one_line(classes)}; expected at least one of {labels_of(self.labels)}, and not all"
             )
         s, q = (each[:, columns].sum(axis=1) for each in (self.tallies, self.means))
         return self._event(added(self.predictions, columns), s, q)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.dates import as_time
 from onlinecal.core.errors import InvalidData, suggestion
-from onlinecal.core.words import number_of
+from onlinecal.core.words import listed, number_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -427,5 +427,4 @@ def _key(text: str) -> Any:
 def _counted(words: dict[str, int]) -> str:
     """The words with their numbers of rows, the most frequent first."""
     order = sorted(words, key=lambda word: (-words[word], word))
-    listed = ", ".join(f"{word.strip()!r} in {number_of(words[word], 'row')}" for word in order[:8])
-    return listed + (", …" if len(order) > 8 else "")
+    return listed([f"{word.strip()!r} in {number_of(words[word], 'row')}" for word in order], 8)

@@ -1,7 +1,7 @@
 """Forecasts of K classes: checks of tables of probabilities, their labels, equal rows, and grids of the simplex."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidData, in_one_line
 from onlinecal.core.validation import check_unit, vector
-from onlinecal.core.words import number_of
+from onlinecal.core.words import listed, number_of
 
 #: by how much the probabilities of a row may miss 1
 UNIT = 1e-6
@@ -103,7 +103,7 @@ def places(where: str, labels: ArrayLike, classes: Sequence[Label] | None, k: in
         found = np.where((given >= 0) & (given <= k - 1) & (given % 1.0 == 0.0), given, -1.0).astype(np.int64)
     else:
         place = {name: j for j, name in enumerate(names_of(classes, k))}
-        given, expected = np.asarray(labels), f"one of {listed(tuple(place))}"
+        given, expected = np.asarray(labels), f"one of {labels_of(place)}"
         if given.ndim != 1:
             raise InvalidData(f"{where} has shape {given.shape}; expected one dimension")
         found = np.array([place.get(label, -1) for label in given.tolist()], dtype=np.int64)
@@ -113,8 +113,9 @@ def places(where: str, labels: ArrayLike, classes: Sequence[Label] | None, k: in
     return found
 
 
-def listed(labels: Sequence[Label], most: int = 12) -> str:
-    return ", ".join(map(in_one_line, labels[:most])) + ", …" * (len(labels) > most)
+def labels_of(labels: Iterable[Label]) -> str:
+    """The first of them, for messages."""
+    return listed([in_one_line(label) for label in labels])
 
 
 def grid_points(m: int, k: int) -> int:

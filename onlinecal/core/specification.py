@@ -130,7 +130,7 @@ def optional(check: Check) -> Check:
     return lambda name, value: None if value is None else check(name, value)
 
 
-def listed(name: str, values: Any, what: str, many: int | None = None, least: int = 1) -> tuple[Any, ...]:
+def list_of(name: str, values: Any, what: str, many: int | None = None, least: int = 1) -> tuple[Any, ...]:
     """The values as a tuple, refused unless they are a list of `many` things, or of at least so many."""
     good = isinstance(values, Sequence) and not isinstance(values, str)
     if not good or (len(values) != many if many is not None else len(values) < least):
@@ -142,7 +142,7 @@ def several(check: Check, what: str, many: int | None = None) -> Check:
     """A list of `many` of them, or of at least one; `what` they are."""
 
     def each(name: str, values: Any) -> None:
-        for k, value in enumerate(listed(name, values, what, many)):
+        for k, value in enumerate(list_of(name, values, what, many)):
             check(f"{name}[{k}]", value)
 
     return each

@@ -4,7 +4,7 @@ import codecs
 import io
 import sys
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 
@@ -15,6 +15,16 @@ def number_of(count: int, thing: str) -> str:
     ('1 run', '1,000 finished cells', '0 pairs')
     """
     return f"{count:,} {thing}{'s' * (count != 1)}"
+
+
+def listed(names: Sequence[str], most: int = 12, between: str = ", ") -> str:
+    """The first names, and how many more there are.
+
+    >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], 1)
+    ('a, b, c', 'a, and 2 more')
+    """
+    more = [f"and {len(names) - most:,} more"] * (len(names) > most)
+    return between.join([*names[:most], *more])
 
 
 def ends(values: Collection[int]) -> str:

@@ -13,7 +13,7 @@ from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, depends_on_horizon
 from onlinecal.core.guarantee import Guarantee, Sight
-from onlinecal.core.specification import STEPS, allow, listed, optional, word
+from onlinecal.core.specification import STEPS, allow, list_of, optional, word
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
@@ -24,7 +24,7 @@ from onlinecal.forecasters.hedging import point_of
 
 
 def _names(name: str, groups: Any) -> None:
-    listed(name, groups, "names of groups", least=0)
+    list_of(name, groups, "names of groups", least=0)
     if not all(isinstance(group, str) for group in groups) or len({*groups}) < len(groups):
         raise InvalidParameter(f"{name} = {groups!r}; expected different names")
 

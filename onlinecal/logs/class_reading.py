@@ -12,7 +12,7 @@ from onlinecal.core.files import scanned
 from onlinecal.core.rows import Rows, is_word
 from onlinecal.core.simplex import divided
 from onlinecal.logs.classes import ClassEvaluation, by_group, evaluate_classes
-from onlinecal.logs.columns import MEASURING, OUTCOMES, READING, Asked, known_names, listed
+from onlinecal.logs.columns import MEASURING, OUTCOMES, READING, Asked, known_names, quoted
 from onlinecal.logs.multiclass import sums_of
 from onlinecal.logs.reading import Log, remarks, rows_of
 
@@ -57,7 +57,7 @@ def read_classes(table: Rows, asked: AskedClasses) -> tuple[Log, tuple[str, ...]
         left = [name for name in table.columns if name not in (*columns, *others)]
         found = known_names(left, OUTCOMES)
         if len(found) != 1:
-            of_these = f", of: {listed(left, 12)}" if left else ""
+            of_these = f", of: {quoted(left, 12)}" if left else ""
             raise InvalidData(
                 f"{table.name}: cannot tell which column has the labels; expected --outcome COLUMN{of_these}"
             )
@@ -86,7 +86,7 @@ def _columns(table: Rows, asked: str, others: Sequence[str]) -> tuple[str, ...]:
         fits = [name for name in free if fnmatchcase(name, each)] if "*" in each else [each]
         if not fits:
             raise InvalidData(
-                f"{table.name}: no column fits {each!r}; there are: {listed(table.columns, 12)}"
+                f"{table.name}: no column fits {each!r}; there are: {quoted(table.columns, 12)}"
             )
         found += fits
     for name in found:
@@ -119,6 +119,6 @@ def _labels(
     shown = choices[-1] if len(choices) == 1 else columns
     lacking = next(text for text in there if not any(is_word(text, [name]) for name in choices[-1]))
     raise InvalidData(
-        f"{table.name}: label {lacking!r} in column {outcome!r} is none of {listed(shown, 12)}; expected a column "
+        f"{table.name}: label {lacking!r} in column {outcome!r} is none of {quoted(shown, 12)}; expected a column "
         "named after each label, or --labels with the labels in the order of the columns"
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.rows import EMPTY, MOST_WORDS, WORDS, Rows, are_names, as_number, is_word
+from onlinecal.core.words import listed
 from onlinecal.logs.layouts import layout_of, named
 from onlinecal.logs.opposites import plain, without_opposites
 
@@ -209,7 +210,7 @@ def columns_of(
         forecasts = [n for n in forecasts if n not in hard] or units
         if hard:
             said.append(
-                f"no forecasts are in {listed(hard, 6)}: labels alone, beside a column of probabilities"
+                f"no forecasts are in {quoted(hard, 6)}: labels alone, beside a column of probabilities"
             )
         labels = (
             {label.lower() for label in table.groups(str(outcome))[1]}
@@ -229,7 +230,7 @@ def columns_of(
         several = "s" if len(forecasts) > 1 else ""
         said.append(f"forecasts are read from column{several} {', '.join(map(repr, forecasts))}")
     if one and len(forecasts) > 1:
-        names_of = listed(forecasts, 6)
+        names_of = quoted(forecasts, 6)
         raise InvalidData(
             f"{table.name}: columns {names_of} might be the forecasts; expected one: --forecast COLUMN"
         )
@@ -248,21 +249,21 @@ def _of_labels(table: Rows, outcome: str, named: list[str], drop: Sequence[str])
     if lacking := [label for label in labels if label not in (named or table.columns)]:
         raise InvalidData(
             f"{table.name}: label {lacking[0]!r} in column {outcome!r} has no column of probabilities; expected a "
-            f"column with the name of each label, of: {listed(named or table.columns, 12)}"
+            f"column with the name of each label, of: {quoted(named or table.columns, 12)}"
         )
     for name in columns:
         table.check_column(name)
     if len(columns) == 1 or outcome in columns:
         raise InvalidData(
-            f"{table.name}: classes {listed(columns, 6)}; expected two or more columns of probabilities, named by "
+            f"{table.name}: classes {quoted(columns, 6)}; expected two or more columns of probabilities, named by "
             "--forecast"
         )
     return columns
 
 
-def listed(names: Sequence[str], most: int) -> str:
-    """Names with quotation marks and commas between them; dots for those beyond the first `most`."""
-    return ", ".join(map(repr, names[:most])) + (", …" if len(names) > most else "")
+def quoted(names: Sequence[str], most: int) -> str:
+    """The first names with quotation marks, and how many more there are."""
+    return listed([*map(repr, names)], most)
 
 
 def known_names(free: Sequence[str], names: set[str]) -> list[str]:
@@ -284,8 +285,8 @@ def _unclear(
         reason += f" (there are several {', '.join(map(repr, doubled))})" if doubled else ""
     return InvalidData(
         f"{table.name}: cannot tell which column has the {what}: {reason}; expected {option} COLUMN, of: "
-        f"{listed([name for name in table.columns if name not in names], 12)}"
-        + (f" (without {listed(names, 6)}, of more than {MOST_WORDS} words)" if names else "")
+        f"{quoted([name for name in table.columns if name not in names], 12)}"
+        + (f" (without {quoted(names, 6)}, of more than {MOST_WORDS} words)" if names else "")
     )
 
 

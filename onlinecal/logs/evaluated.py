@@ -25,7 +25,7 @@ from onlinecal.logs.units import OfLogs
 from onlinecal.measures import EVERYTHING, with_all
 from onlinecal.measures.base import Measure, ends
 from onlinecal.measures.groups import is_of_groups
-from onlinecal.study.asked import KNOWN, each_measure, listed, named_measure
+from onlinecal.study.asked import KNOWN, as_list, each_measure, named_measure
 
 #: name → a measure that no game has
 OF_LOGS: dict[str, Measure] = {measure.name: measure for measure in (*line.MEASURES, *auc.MEASURES)}
@@ -46,7 +46,7 @@ def evaluated(
     level = number("evaluate", "level", level, 0.0, 1.0)
     sure = method == "finite-sample"
     asked = list[Measurement]()
-    specs = EVERYTHING if measures is None else with_all(listed(measures))
+    specs = EVERYTHING if measures is None else with_all(as_list(measures))
     known = ChainMap(OF_LOGS, *KNOWN.maps)
     for column, function, record, options in each_measure(partial(named_measure, known=known), specs):
         if needs_of(record.function) is not None:

@@ -11,7 +11,7 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.members import members_of
 from onlinecal.core.rows import Outcomes, Rows, is_word
 from onlinecal.core.words import number_of
-from onlinecal.logs.columns import Asked, columns_of, listed
+from onlinecal.logs.columns import Asked, columns_of, quoted
 from onlinecal.logs.expected import halves
 from onlinecal.logs.questions import check_one_outcome, question_column
 
@@ -193,10 +193,10 @@ def remarks(log: Log, asked: Asked) -> list[str]:
     if asked.positive is not None:
         if not (log.outcomes == 1.0).any():
             raise never_positive(log.source, asked, log.zeros)
-        zero = listed(log.zeros, 5) or "nothing"
+        zero = quoted(log.zeros, 5) or "nothing"
         said.append(f"outcome 1 is {asked.positive!r} in {asked.outcome!r}, and 0 is {zero}")
     if log.dropped:
-        words = [f"{listed(asked.drop, 6)} in {asked.outcome!r}"] if asked.drop else []
+        words = [f"{quoted(asked.drop, 6)} in {asked.outcome!r}"] if asked.drop else []
         words += [f"not {word!r} in {name!r}" for name, word in asked.only]
         said.append(f"{log.dropped} of {log.total} rows are left out: {', or '.join(words)}")
     if lacks := log.total - log.dropped - log.rows:
@@ -293,7 +293,7 @@ def unit_caution(name: str) -> str:
 def never_positive(source: str, asked: Asked, there: Sequence[str]) -> InvalidData:
     """The error where the word for 1 stands in no row, but these do."""
     said = f"{source}: no row of column {asked.outcome!r} holds {asked.positive!r}"
-    return InvalidData(f"{said}; there are: {listed(there, 6)}")
+    return InvalidData(f"{said}; there are: {quoted(there, 6)}")
 
 
 def questions_in(table: Rows, asked: Asked) -> str | None:

@@ -11,7 +11,7 @@ from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.files import Table, located, times
 from onlinecal.core.members import members_of
-from onlinecal.core.specification import allow, listed, number, optional
+from onlinecal.core.specification import allow, list_of, number, optional
 from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
 from onlinecal.engine.steps import Run, note, shared
@@ -71,7 +71,7 @@ class Replay(Nature):
             if not isinstance(value, str) and (value is not None or name in ("file", "outcome")):
                 raise InvalidParameter(f"{name} = {value!r}; expected text")
         super().__post_init__()
-        listed("groups", self.groups, "columns", least=0)
+        list_of("groups", self.groups, "columns", least=0)
         table = Table(located(self.file))
         columns = (
             _outcomes(table, self.outcome, self.above),

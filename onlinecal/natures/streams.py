@@ -10,7 +10,7 @@ import numpy as np
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.specification import allow, listed, parts, word
+from onlinecal.core.specification import allow, list_of, parts, word
 from onlinecal.core.strategy import strategy_label, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.engine import steps
@@ -70,7 +70,7 @@ class Streams(OfNatures):
                 )
             check_weights(self.weights, "part", len(self.parts))
         if self.labels is not None:
-            labels = listed("labels", self.labels, "texts, one a part", len(self.parts))
+            labels = list_of("labels", self.labels, "texts, one a part", len(self.parts))
             good = all(isinstance(label, str) and label for label in labels)
             if not good or len(set(labels)) < len(labels):
                 raise InvalidParameter(f"labels = {labels!r}; expected texts that are all different")

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.words import number_of
+from onlinecal.core.words import listed, number_of
 from onlinecal.growth.rates import known_rates
 from onlinecal.report.people import PeopleRow, people_rows
 from onlinecal.report.tables import Table, crossed, of_rows, records
-from onlinecal.report.terminal import listed, new_console, number, print_json
+from onlinecal.report.terminal import new_console, number, print_json
 from onlinecal.report.totals import (
     AGAINST_RATES,
     REMARKS,

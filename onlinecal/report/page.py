@@ -12,11 +12,11 @@ import pandas as pd
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
-from onlinecal.core.words import counted, number_of
+from onlinecal.core.words import counted, listed, number_of
 from onlinecal.report.document import Document, Part, Section
 from onlinecal.report.page_pictures import MOST, Gallery, gallery
 from onlinecal.report.tables import Table, of_rows
-from onlinecal.report.terminal import listed, number
+from onlinecal.report.terminal import number
 from onlinecal.report.totals import AGAINST_RATES, by_nature, legend_of, main_columns, totals
 from onlinecal.study.asked import known_measures
 from onlinecal.study.compare import Contest, ranking, remarks, simultaneous

@@ -6,7 +6,7 @@ import json
 import math
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -40,12 +40,6 @@ def say(text: str, hang: int = 2) -> None:
             line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
         )
         print("\n".join(lines))
-
-
-def listed(names: Sequence[str], most: int = 12, between: str = ", ") -> str:
-    """The first names, and how many more there are."""
-    more = [f"and {len(names) - most:,} more"] * (len(names) > most)
-    return between.join([*names[:most], *more])
 
 
 def number(x: float) -> str:

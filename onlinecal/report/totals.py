@@ -15,12 +15,12 @@ import pandas as pd
 
 from onlinecal.core.columns import ROUNDS, Column
 from onlinecal.core.progress import Progress
-from onlinecal.core.words import counted, number_of
+from onlinecal.core.words import counted, listed, number_of
 from onlinecal.growth import Growth
 from onlinecal.growth.rates import known_rates
 from onlinecal.growth.words import legend, line, lines
 from onlinecal.report.tables import Table, crossed, of_rows, template
-from onlinecal.report.terminal import listed, new_console, number
+from onlinecal.report.terminal import new_console, number
 from onlinecal.study.curves import Curve, Study, runs_of, summary
 
 #: rows of a table in a notebook, and columns of measures

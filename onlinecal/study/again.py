@@ -14,7 +14,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.levels import LevelSets
 from onlinecal.core.progress import Progress
 from onlinecal.naming import measure_of, said_table, task_of
-from onlinecal.study.asked import Asked, listed
+from onlinecal.study.asked import Asked, as_list
 from onlinecal.study.entries import Planned
 from onlinecal.study.gammas import Gammas, Group, whole_runs
 from onlinecal.study.lock import writing
@@ -182,8 +182,8 @@ def panel_of(
             "games of classes beside games of outcomes 0 and 1, which have other measures; expected one kind"
         )
     return Panel.of(
-        [measure_of(said_table("--measure", spec)) for spec in listed(measures)],
-        [task_of(said_table("--task", spec)) for spec in listed(tasks)],
+        [measure_of(said_table("--measure", spec)) for spec in as_list(measures)],
+        [task_of(said_table("--task", spec)) for spec in as_list(tasks)],
         rounds=rounds,
         classes=True in kinds,
     )

@@ -128,7 +128,7 @@ def measured(name: str, measure: Callable[[Any], Any], gamma: Any) -> float | Br
     return value
 
 
-def listed(specs: Any) -> Iterable[Any]:
+def as_list(specs: Any) -> Iterable[Any]:
     """Measures or tasks; a single one is a list of one."""
     return specs if isinstance(specs, Iterable) and not isinstance(specs, str | Mapping) else [specs]
 

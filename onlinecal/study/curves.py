@@ -14,7 +14,7 @@ import numpy as np
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.columns import ALL, Column, asked_for, named
 from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName, meant
-from onlinecal.core.words import number_of
+from onlinecal.core.words import listed, number_of
 from onlinecal.growth import Growth, check_level, fit_growth, trend
 from onlinecal.growth.rates import best_known
 from onlinecal.study.copies import save
@@ -378,8 +378,8 @@ class Study:
 
     def __repr__(self) -> str:
         return (
-            f"Study({number_of(len(self.cells), 'cell')}; forecasters: {_some(self.forecasters)}; "
-            f"natures: {_some(self.natures)}; measures: {_some(self.measures)})"
+            f"Study({number_of(len(self.cells), 'cell')}; forecasters: {listed(self.forecasters, 4)}; "
+            f"natures: {listed(self.natures, 4)}; measures: {listed(self.measures, 4)})"
         )
 
     def _repr_html_(self) -> str:
@@ -393,10 +393,6 @@ class Study:
                 return labels[0]
             raise InvalidParameter(f"there are several {kind}s; expected {kind}= one of {', '.join(labels)}")
         return meant(kind, label, labels)
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 def columns_of(study: Study, measures: str | Iterable[str] | None, most: int | None = None) -> list[Column]:

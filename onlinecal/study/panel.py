@@ -25,12 +25,12 @@ from onlinecal.measures import with_all
 from onlinecal.measures.groups import OF_GROUPS, Family
 from onlinecal.study.asked import (
     Asked,
+    as_list,
     asked_class_task,
     asked_measure,
     asked_task,
     each_measure,
     known_measures,
-    listed,
     measured,
 )
 
@@ -66,9 +66,9 @@ class Panel:
         """
         if not isinstance(laws, bool):
             raise InvalidParameter(f"laws = {laws!r}; expected true or false")
-        specs = with_all(listed(measures), rounds, known_measures(True) if classes else None)
+        specs = with_all(as_list(measures), rounds, known_measures(True) if classes else None)
         own = each_measure(partial(asked_measure, rounds=rounds, classes=classes), specs)
-        panel = cls((*own, *map(asked_class_task if classes else asked_task, listed(tasks))), laws)
+        panel = cls((*own, *map(asked_class_task if classes else asked_task, as_list(tasks))), laws)
         names = panel.names
         if not names:
             raise InvalidParameter("no measures and no tasks; expected at least one of either")

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from onlinecal.core.columns import Held
 from onlinecal.core.content import differences
 from onlinecal.core.errors import OnlinecalError, StoreError
 from onlinecal.core.progress import Progress
-from onlinecal.core.words import number_of
+from onlinecal.core.words import listed, number_of
 from onlinecal.study.again import Missing, missing
 from onlinecal.study.entries import Planned
 from onlinecal.study.executors import Executor, Serial, fault, play_cells
@@ -109,7 +109,7 @@ class Session:
             )
         lines = []
         for kind, each in told.items():
-            about = _some(dict.fromkeys(name for _, name in each if name))
+            about = listed([*dict.fromkeys(name for _, name in each if name)], 3)
             cells = number_of(len({cell for cell, _ in each}), "finished cell")
             lines.append(f"{kind}{about and f' ({about})'}: {cells}")
         return [*lines, *filter(None, [changed])]
@@ -184,8 +184,3 @@ def _in_words(path: tuple[str, ...]) -> str:
         rest = [f"source of {rest[-1]}"]
     inner = " ".join(key for key in rest if key not in ("parameters", "options", "what", "state", "make"))
     return f"{part}: {inner}" if inner else part
-
-
-def _some(details: Iterable[str]) -> str:
-    each = list(details)
-    return ", ".join(each[:3]) + (f", and {len(each) - 3} more" if len(each) > 3 else "")

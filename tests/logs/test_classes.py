@@ -442,7 +442,7 @@ def test_columns_that_are_none_and_rows_that_are_left_out(tmp_path):
     (tmp_path / "c.csv").write_text(f"{CSV}1,0,cat\n0,1,dog\n" + "".join(f"1,0,v{i}\n" for i in range(7)))
     drop = [word for i in range(7) for word in ("--drop", f"v{i}")]
     said = " ".join(run(tmp_path / "c.csv", "--classes", "p_*", *drop, "--draws", 0).stdout.split())
-    assert "7 of 9 rows are left out: 'v0', 'v1', 'v2', 'v3', 'v4', 'v5', … in 'label'" in said
+    assert "7 of 9 rows are left out: 'v0', 'v1', 'v2', 'v3', 'v4', 'v5', and 1 more in 'label'" in said
     (tmp_path / "b.csv").write_text("p_cat,p_dog,p_label\n1,0,cat\n")
     said = " ".join(
         run(tmp_path / "b.csv", "--classes", "p_*", "--outcome", "p_label", "--draws", 9).stdout.split()

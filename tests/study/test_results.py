@@ -14,8 +14,7 @@ from onlinecal.decisions import tasks as decisions
 from onlinecal.decisions.people import People
 from onlinecal.engine import game
 from onlinecal.schedules import Constant, Schedule
-from onlinecal.study import curves, play_batch
-from onlinecal.study import session as sessions
+from onlinecal.study import play_batch
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
 from tests.results import F, N, cells, equal, played, read, refused, resumed, session, study
@@ -229,10 +228,3 @@ def test_certificates_steps_and_bounds_that_are_none_are_refused(monkeypatch):
             patch.setattr(owner, name, new)
             with pytest.raises(oc.OnlinecalError, match=said):
                 oc.play(F.Constant(), N.Drift(), horizon=[50], runs=3)
-
-
-def test_names_beyond_the_first_are_counted():
-    for some, most in ((curves._some, 4), (sessions._some, 3)):
-        names = [f"n{i}" for i in range(most + 2)]
-        assert some(names[:most]) == ", ".join(names[:most])
-        assert some(names).removeprefix(", ".join(names[:most])).lstrip(", ") == "and 2 more"
