@@ -243,10 +243,10 @@ class Record:
             raise InvalidParameter(self._why(re.sub(r"\x1b\[[\d;]*m", "", str(error)))) from error
 
     def _why(self, said: str) -> str:
-        """The words of numba, or ours in it, with the line of the user's file."""
+        """The words of numba, or ours in it, with the user's line, which is named before those that call it."""
         files = {inspect.getfile(method.function) for method in self.methods.values()}
         where = [line for file, line in re.findall(r'File "([^"]*)", line (\d+)', said) if file in files]
-        label = f"{self.cls.__name__}{f', line {where[-1]}' if where else ''}: "
+        label = f"{self.cls.__name__}{f', line {where[0]}' if where else ''}: "
         if ours := re.search("«(.*)»", said):
             return label + ours[1]
         lines = [each.strip() for each in said.splitlines() if each.strip() and "pipeline" not in each]

@@ -74,6 +74,9 @@ REFUSED = [
       for line, update in ((9, "self.n += 1\nself.n = self.n / 2 if self.n > 500 else 0"), (8, "self.n += forecast"),
                            (8, "self.n /= 2"), (8, "self.v[0] /= 2"), (8, "self.v[1] = 0.25 + outcome"),
                            (8, "self.n, half = outcome / 2, 1"), (8, "self.n //= 1.0"))),
+    # the line itself, not those that call the method
+    ("line 12: a power of two whole numbers", "self.one()", X, "self.x = 0.5", "",
+     " def one(self): self.two()\n def two(self):\n  self.n += 1\n  self.x = self.n ** 2 % 7 / 7\n"),
     # second names of a list
     *(("line 8: ", update, "return self.v[0]", "self.x, self.v, self.w = 0.5, [0.5], [0.5]") for update in (
         "self.v = self.w", "self.v, self.w = self.w, self.v", "v = self.w; v[0] = 0.1", "self.x = self.w")),
