@@ -18,7 +18,7 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.streams import Stream
-from onlinecal.engine.replaced import CALLS, REAL, atom, power, uniform, whole
+from onlinecal.engine.replaced import CALLS, REAL, atom, forecast, power, uniform, whole
 from onlinecal.engine.run import note
 
 #: the syntax that is compiled
@@ -261,8 +261,11 @@ class Method(ast.NodeTransformer):
             if None in value.keys or not atoms:
                 self.refuse(value)
         size: Any = ast.Constant(0)
-        for each in atoms:
-            size = self.call(atom, ast.Name("oc_run", ast.Load()), size, *map(self.visit, each))
+        for key, weight in atoms:
+            stated = self.visit(key)
+            if isinstance(value, ast.Dict) and type(getattr(key, "value", None)) not in (int, float):
+                stated = self.call(forecast, stated)
+            size = self.call(atom, ast.Name("oc_run", ast.Load()), size, stated, self.visit(weight))
         self.record.atoms = max(self.record.atoms, len(atoms))
         return size
 

@@ -72,6 +72,17 @@ def _stored(value: Any) -> Any:
     return lambda value: value
 
 
+def forecast(value: Any) -> Any:
+    """A forecast of a law that is a dict; a truth value, kept as a whole number or not, is an outcome there."""
+
+
+@overload(forecast, strict=False)
+def _forecast(value: Any) -> Any:
+    if not isinstance(value, types.Float):
+        raise TypingError("«a truth value or whole number is a forecast of a law; expected float(…) of it»")
+    return lambda value: value
+
+
 @njit(**HOW)
 def atom(run: Any, size: int, value: float, weight: float) -> int:
     """Writes an atom as a dict does: of equal values the first stays, and the last weight."""

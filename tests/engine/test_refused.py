@@ -77,6 +77,10 @@ REFUSED = [
     # the line itself, not those that call the method
     ("line 12: a power of two whole numbers", "self.one()", X, "self.x = 0.5", "",
      " def one(self): self.two()\n def two(self):\n  self.n += 1\n  self.x = self.n ** 2 % 7 / 7\n"),
+    # keys of a law that are outcomes, after round 450: compared, and kept as a whole number
+    *(("line 6: a truth value or whole number is a forecast of a law", "self.n += 1; self.up = self.n > 450",
+       f"return {{{key}: self.far, 0.5: 1.0}}", "self.up, self.x = 0, 0.5")
+      for key in ("self.n > 450", "self.up", "True")),
     # second names of a list
     *(("line 8: ", update, "return self.v[0]", "self.x, self.v, self.w = 0.5, [0.5], [0.5]") for update in (
         "self.v = self.w", "self.v, self.w = self.w, self.v", "v = self.w; v[0] = 0.1", "self.x = self.w")),
