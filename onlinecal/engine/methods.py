@@ -104,10 +104,11 @@ class Method(ast.NodeTransformer):
         text, first = source(function, self.label)
         tree: Any = ast.increment_lineno(ast.parse(text), first - 1).body[0]
         code, self.defaults = (record.look(getattr, function, each) for each in ("__code__", "__defaults__"))
-        stars = code.co_kwonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+        stars = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+        stars = stars or code.co_kwonlyargcount or code.co_posonlyargcount
         plain = isinstance(tree, ast.FunctionDef) and not stars and not (step and self.defaults)
         if not plain or not all(map(is_number, self.defaults or ())):
-            expected = "def, without * and **, and numbers as defaults, but none where a game calls it"
+            expected = "def, without *, ** and /, and numbers as defaults, but none where a game calls it"
             self.refuse(tree, "no plain function", expected)
         given = list(code.co_varnames[: code.co_argcount])
         self.locals, self.me = {*code.co_varnames}, given[0] if own and given else None
@@ -159,6 +160,8 @@ class Method(ast.NodeTransformer):
         path = ast.unparse(node).split(".")
         if path[0] in self.locals or not all(each.isidentifier() for each in path):
             return None
+        if any(each[:2] == "__" != each[-2:] for each in path):
+            self.refuse(node, f"`{'.'.join(path)}` is another name within a class", "one without `__`")
         found = self.record.look(outside, self.function, *path)
         if found is NOWHERE:
             self.refuse(node, f"`{'.'.join(path)}` is not defined yet", "it before a game begins")

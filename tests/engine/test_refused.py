@@ -81,6 +81,12 @@ REFUSED = [
     *(("line 6: a truth value or whole number is a forecast of a law", "self.n += 1; self.up = self.n > 450",
        f"return {{{key}: self.far, 0.5: 1.0}}", "self.up, self.x = 0, 0.5")
       for key in ("self.n > 450", "self.up", "True")),
+    # names that a class makes others of, and arguments by position
+    *((f"`{name}` is another name within a class", f"self.n += 1\nif self.n > 450: self.x = {text}", X, "self.x = 0.5",
+       "__y, _Mine__y = 0.9, 0.1\ndef __f(): return 0.9\ndef _Mine__f(): return 0.1\n")
+      for name, text in (("__y", "__y"), ("__f", "__f()"), ("math.__y", "math.__y"))),
+    ("no plain function; expected def, without *, ** and /", "self.n += 1\nif self.n > 450: self.x = half(x=self.x)", X,
+     "self.x = 0.5", "def half(x, /): return x / 2\n"),
     # second names of a list
     *(("line 8: ", update, "return self.v[0]", "self.x, self.v, self.w = 0.5, [0.5], [0.5]") for update in (
         "self.v = self.w", "self.v, self.w = self.w, self.v", "v = self.w; v[0] = 0.1", "self.x = self.w")),
