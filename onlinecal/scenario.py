@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, ScenarioError, suggestion
+from onlinecal.core.validation import integer
 from onlinecal.core.writing import scenario_file
 from onlinecal.study.asked import as_list
 from onlinecal.study.gammas import KEEP
@@ -45,7 +46,7 @@ class Scenario:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> "Scenario":
-        """The scenario with these keys; InvalidParameter for others, and for a name or title that cannot be one."""
+        """The scenario with these keys; InvalidParameter for others, and for values that cannot be theirs."""
         known = [field.name for field in fields(cls)]
         for key in given:
             if key in GONE:
@@ -60,6 +61,8 @@ class Scenario:
             value = getattr(made, key)
             if not (isinstance(value, str) and good(value)):
                 raise InvalidParameter(f"{key} = {value!r}; expected {said}")
+        # It has another name where it is planned.
+        integer("", "checkpoints_per_decade", made.checkpoints_per_decade, 1, 100)
         if (made.horizon is None) == (made.horizons is None):
             raise InvalidParameter(
                 "give either horizon (one game, read on the way) or horizons (a game of each)"

@@ -124,6 +124,7 @@ def test_ours_are_good(file):
         ("seed = 3", "sed = 3", "unknown key 'sed'; did you mean 'seed'"),
         ("seed = 3", "history = 10", "the key 'history' is gone; .* use `rounded`, or a forecaster with a grid"),
         ("runs = 2", "runs = 0", "runs = 0; expected an integer from 1 to 10"),
+        ("runs = 2", "checkpoints_per_decade = [3]", r"checkpoints_per_decade = \[3\]; expected an integer"),
         ("runs = 2", "laws = 1", "laws = 1; expected true or false"),
         ("horizons = [10, 20]", "horizon = 1e3", "horizon = 1000.0; expected an integer from 1"),
         ("[10, 20]", "{from = 100, to = 10, count = 3}", "horizons = .*: expected from < to$"),
