@@ -46,7 +46,8 @@ def compiled(cls: Class) -> Class:
 
     Notes: A whole number has 64 bits: beyond them it becomes another, unnoticed. In quotients, compared with a real
     number, and in a name that may be one, it is exact up to 2^53. The zero of such a name has a sign. The last digit of
-    a power may be another. Words of errors are lost.
+    a power may be another. Words of errors are lost. Constants of a module are taken as a game begins. A truth value
+    that is kept among real numbers is a forecast of a law.
 
     Parameters
     ----------

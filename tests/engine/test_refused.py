@@ -230,3 +230,17 @@ def test_a_game_goes_on_with_the_globals_of_its_beginning():
     space["STEP"] = 0.75
     game.advance(40)
     assert set(game.transcripts.of(0).forecasts.tolist()) == {0.5, 0.25}
+
+
+def test_a_constant_of_a_module_is_taken_as_a_game_begins():
+    """docs/writing.md says so: the plain class has a new one within the game."""
+    ends = []
+    for mark in (lambda cls: cls, oc.compiled):
+        cls, space = made("pass", "return K", before="K = 0.25\n")
+        game = Game(mark(cls), COIN, horizon=20, runs=range(1), keeps=())
+        game.advance(10)
+        space["K"] = 0.5
+        game.advance(20)
+        ends.append(game.transcripts.of(0).forecasts[-1])
+    assert ends == [0.5, 0.25]
+    assert course(cls, 5) == course(made("pass", "return K", before="K = 0.5\n")[0], 5)
