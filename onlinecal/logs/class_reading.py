@@ -113,12 +113,15 @@ def _labels(
         letters = zip(*columns, strict=False)
         most = next((i for i, each in enumerate(letters) if len({*each}) > 1), min(map(len, columns)))
         choices = [tuple(name[cut:] for name in columns) for cut in range(most + 1)]
-    for names in choices:
-        if all(any(is_word(text, [name]) for name in names) for text in there):
-            return names
+    lacking = [
+        [text for text in there if not any(is_word(text, [name]) for name in names)] for names in choices
+    ]
+    fewest = min(lacking, key=len)
+    if not fewest:
+        return choices[lacking.index(fewest)]
+    # The label is named that fails the names of columns which fit the others.
     shown = choices[-1] if len(choices) == 1 else columns
-    lacking = next(text for text in there if not any(is_word(text, [name]) for name in choices[-1]))
     raise InvalidData(
-        f"{table.name}: label {lacking!r} in column {outcome!r} is none of {quoted(shown, 12)}; expected a column "
+        f"{table.name}: label {fewest[0]!r} in column {outcome!r} is none of {quoted(shown, 12)}; expected a column "
         "named after each label, or --labels with the labels in the order of the columns"
     )

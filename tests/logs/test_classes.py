@@ -507,3 +507,11 @@ def test_pictures_of_classes():
     assert v[np.lexsort(v.T)] == pytest.approx(np.array(means)[np.lexsort(np.array(means).T)])
     with pytest.raises(InvalidParameter, match="12 classes; expected 3"):
         oc.plots.triangle(p, y)
+
+
+def test_a_label_without_a_column_is_named_where_labels_have_letters_in_common(tmp_path):
+    """Names of columns have more letters in common than those before their labels: here `p_c`."""
+    (tmp_path / "log.csv").write_text("p_c0,p_c1,label\n.5,.5,c0\n.5,.5,c1\n.5,.5,zebra\n")
+    done = run(tmp_path / "log.csv", "--classes", "p_*")
+    assert done.exit_code == 2
+    assert "label 'zebra' in column 'label' is none of 'p_c0', 'p_c1'; expected" in done.stderr
