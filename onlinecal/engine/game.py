@@ -295,7 +295,7 @@ class Game(Result):
     def _make_room(self, asked: int, open: int) -> None:
         """Makes both players fit for what comes, and lays them out where that needs more room."""
         mine, theirs = self.forecaster, self.nature
-        coming = Coming(asked, open, range(self.streams), self.levels)
+        coming = Coming(asked, open, self.streams, self.levels)
         for player in (mine, theirs):
             if isinstance(player, Player):
                 try:

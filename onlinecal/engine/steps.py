@@ -127,8 +127,8 @@ class Coming(NamedTuple):
     asked: int
     #: questions open at once, at most
     open: int
-    #: the streams of questions
-    streams: Sequence[int] = (0,)
+    #: how many streams of questions there are
+    streams: int = 1
     #: how many different forecasts there can be
     levels: float = math.inf
 

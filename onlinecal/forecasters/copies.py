@@ -362,7 +362,7 @@ class Separate(OfCopies):
 
         if self.groups is None:
             return Copies(
-                begun("stream"), lambda coming, _: len(coming.streams), of_stream, self.certifies,
+                begun("stream"), lambda coming, _: coming.streams, of_stream, self.certifies,
                 more={STREAM: "stream"},
             )  # fmt: skip
         if len(self.groups) > 8:

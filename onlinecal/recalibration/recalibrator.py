@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -96,8 +95,8 @@ class Recalibrator:
         self._uniforms = Stream(seed, ("recalibrate", strategy_key(self.method)), range(1))
         self._open: set[int] = set()
         self.asked = self.told = 0
-        #: what the player is ready for: questions, those that are open at once, and their streams
-        self._ready, self._room, self._streams = 0, 0, set[int]()
+        #: what the player is ready for: questions, those that are open at once, and how many streams
+        self._ready, self._room, self._streams = 0, 0, 0
 
     def _started(self) -> Any:
         """A player of one run, at its beginning."""
@@ -172,15 +171,14 @@ class Recalibrator:
         if self.bins is not None:
             told["stream"] = stream = min(cells(told["base"], self.bins), self.bins - 1)
         open = len(self._open) + 1
-        if number > self._ready or open > self._room or stream not in self._streams:
+        if number > self._ready or open > self._room or stream >= self._streams:
             ready, room = self.asked + BLOCK, max(self._room, 2 * open)
-            if stream not in self._streams:  # As many copies again begin together: all are laid out again.
-                others = (k for k in range(self.bins or 1) if k not in self._streams)
-                self._streams |= {stream, *islice(others, len(self._streams))}
+            if stream >= self._streams:  # As many copies again begin together: all are laid out again.
+                self._streams = min(max(stream + 1, 2 * self._streams), self.bins or 1)
             self._ready = 0
             if isinstance(self._player, Player):
                 with self._named(number):
-                    self._player.make_room(Coming(ready, room, list(self._streams)))
+                    self._player.make_room(Coming(ready, room, self._streams))
             self._ready, self._room = ready, room
         return Question(number, float(number if time is None else time), context=told)
 

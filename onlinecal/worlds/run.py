@@ -144,7 +144,7 @@ class Simulation(Result):
     def make_room(self, asked: int, open: int) -> None:
         """Makes the forecaster fit for the questions up to this number, with this many open."""
         if isinstance(self.forecaster, Player):
-            self.forecaster.make_room(Coming(asked, open, range(self.streams), self.levels))
+            self.forecaster.make_room(Coming(asked, open, self.streams, self.levels))
 
 
 class Course:
