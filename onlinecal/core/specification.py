@@ -1,7 +1,7 @@
 """The common parts of forecasters and natures: facts, ranges of parameters, parts, and players in plain Python."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar, cast
@@ -42,9 +42,10 @@ class Checked(validation.Named):
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        for name, value in parameters(self).items():
-            if isinstance(value, list):
-                object.__setattr__(self, name, tuple(value))
+        # An object is hashed by what is compared; the rest is its state.
+        for field in fields(self):
+            if field.compare and isinstance(value := getattr(self, field.name, None), list):
+                object.__setattr__(self, field.name, tuple(value))
         for name, check in self.allowed.items():
             check(name, getattr(self, name))
 
