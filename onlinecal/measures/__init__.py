@@ -150,7 +150,7 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     cdl = 0.181818
     lower bound: task of 2 actions by swap regret: from 'low' to 'high' at v = 0.45; 'low' pays 1 if y = 0, 0 if y = 1;
     'high' pays 0.181818 if y = 0, 1 if y = 1
-    upper bound: no kink t has more swap regret than cdl/2 -0.181818 (t − 1/2)
+    upper bound: no kink t has more swap regret than cdl/2 − 0.181818 (t − 1/2)
     >>> round(why.verify().lower, 12), why.verify().width < 1e-14
     (0.181818181818, True)
     """

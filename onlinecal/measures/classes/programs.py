@@ -3,9 +3,7 @@
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import csr_array
-from scipy.spatial.distance import cdist
+import scipy  # its parts are loaded when they are first used
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.classes import ClassDistribution, of_classes
@@ -129,7 +127,7 @@ def _lipschitz(r: Floats, apart: Floats) -> float:
     i, j = (each.ravel() for each in np.indices(near.shape))
     size = len(i)
     rows = np.tile(np.arange(size), 2)
-    matrix = csr_array(
+    matrix = scipy.sparse.csr_array(
         (np.repeat([1.0, -1.0], size), (rows, np.concatenate((i, j + many)))), shape=(size, len(gain))
     )
     first = (_nearest(near) | _nearest(near.T).T).ravel()
@@ -172,8 +170,9 @@ def _best_payoffs(v: Floats, points: Floats, gain: Floats, method: str) -> tuple
     values, columns = np.tile(rows, (2, 1)), np.concatenate((than, at))[:, None] * k + np.arange(k)
     values[many:] *= -1.0
     places = np.repeat(np.tile(np.arange(many), 2), k)
-    matrix = csr_array((values.ravel(), (places, columns.ravel())), shape=(many, gain.size))
-    first = _nearest(cdist(points, v, "cityblock"))[than, at] | (np.arange(many) >= many - near.sum())
+    matrix = scipy.sparse.csr_array((values.ravel(), (places, columns.ravel())), shape=(many, gain.size))
+    apart = scipy.spatial.distance.cdist(points, v, "cityblock")
+    first = _nearest(apart)[than, at] | (np.arange(many) >= many - near.sum())
     found = _solved(gain.ravel(), matrix, np.zeros(many), (0.0, 1.0), first, method)
     return found.reshape(gain.shape), float((gain * found.reshape(gain.shape)).sum())
 
@@ -205,7 +204,9 @@ def _with(costs: Floats, matrix: Any, most: Floats, ends: tuple[float, float], m
     strict = {"primal_feasibility_tolerance": WITHIN, "dual_feasibility_tolerance": WITHIN}
     ways = [(way, strict) for way in dict.fromkeys((method, "highs-ipm", "highs-ds"))]
     for way, options in (*ways, ("highs-ds", {})):
-        found = linprog(costs, A_ub=matrix, b_ub=most, bounds=ends, method=way, options=options)
+        found = scipy.optimize.linprog(
+            costs, A_ub=matrix, b_ub=most, bounds=ends, method=way, options=options
+        )
         if found.status == 0:
             return np.clip(found.x, *ends)
     raise ArithmeticError(f"the linear program of {len(costs)} variables was not solved: {found.message}")

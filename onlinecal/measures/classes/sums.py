@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.spatial.distance import cdist
+import scipy  # its parts are loaded when they are first used
 from scipy.special import xlogy
 
 from onlinecal.core.arrays import Floats
@@ -263,6 +263,6 @@ def _quadratic(v: Floats, r: Floats) -> float:
     """½ Σ_ij ⟨r_i, r_j⟩ exp(−TV(v_i, v_j)), some rows at a time."""
     step, total = max(BLOCK // len(v), 1), 0.0
     for at in range(0, len(v), step):
-        near = np.exp(-0.5 * cdist(v[at : at + step], v, "cityblock"))
+        near = np.exp(-0.5 * scipy.spatial.distance.cdist(v[at : at + step], v, "cityblock"))
         total += float(((near @ r) * r[at : at + step]).sum())
     return 0.5 * total

@@ -122,7 +122,8 @@ class RegretBound(Witness):
         if self.measure == "v_cdl":
             return "no kink t regrets more than v_cdl max(t, 1 − t)"
         kind = "external regret" if self.measure == "u_calibration" else "swap regret"
-        return f"no kink t has more {kind} than {self.measure}/2 {self.slope:+.6g} (t − 1/2)"
+        line = f"{self.measure}/2 {'−' if self.slope < 0.0 else '+'} {abs(self.slope):.6g} (t − 1/2)"
+        return f"no kink t has more {kind} than {line}"
 
 
 def kink_regrets(gamma: JointDistribution, measure: str) -> tuple[Floats, Floats]:
