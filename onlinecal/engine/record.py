@@ -248,7 +248,7 @@ class Record:
         files = {inspect.getfile(method.function) for method in self.methods.values()}
         where = [line for file, line in re.findall(r'File "([^"]*)", line (\d+)', said) if file in files]
         label = f"{self.cls.__name__}{f', line {where[0]}' if where else ''}: "
-        if ours := re.search("«(.*)»", said):
+        if ours := re.search("<<(.*)>>", said):
             return label + ours[1]
         lines = [each.strip() for each in said.splitlines() if each.strip() and "pipeline" not in each]
         return f"{label}it is not compiled: {lines[0]} …; expected operations on numbers"

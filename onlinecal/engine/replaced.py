@@ -49,7 +49,7 @@ def power(a: Any, b: Any) -> Any:
 @overload(power, strict=False)
 def _power(a: Any, b: Any) -> Any:
     if not isinstance(a, types.Float) and not isinstance(b, types.Float):
-        raise TypingError("«a power of two whole numbers; expected products, or a real base such as 2.0»")
+        raise TypingError("<<a power of two whole numbers; expected products, or a real base such as 2.0>>")
 
     def of_real(a: float, b: float) -> float:
         y = math.pow(a, b)
@@ -68,7 +68,7 @@ def whole(value: Any) -> Any:
 @overload(whole, strict=False)
 def _stored(value: Any) -> Any:
     if isinstance(value, types.Float):
-        raise TypingError(f"«{REAL}; expected 0.0 in place of 0»")
+        raise TypingError(f"<<{REAL}; expected 0.0 in place of 0>>")
     return lambda value: value
 
 
@@ -79,7 +79,7 @@ def forecast(value: Any) -> Any:
 @overload(forecast, strict=False)
 def _forecast(value: Any) -> Any:
     if not isinstance(value, types.Float):
-        raise TypingError("«a truth value or whole number is a forecast of a law; expected float(…) of it»")
+        raise TypingError("<<a truth value or whole number is a forecast of a law; expected float(…) of it>>")
     return lambda value: value
 
 

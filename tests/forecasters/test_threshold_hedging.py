@@ -95,7 +95,7 @@ def test_the_atom_is_drawn_alone_as_from_the_law(state, uniforms, data):
     player, law = Driven(ThresholdHedging(m), 1000), law_of(*state)
     player.state[:] = rounds, ones
     player.ask()
-    draw = caller(steps.DRAW, player.player.draw)
+    draw = caller(player.player.draw)
     sums = np.cumsum(list(law.values()))
     # At the edges of the law's steps too, where rounding would show.
     edges = data.draw(st.lists(st.sampled_from(range(len(sums))), max_size=10))

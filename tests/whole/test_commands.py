@@ -556,9 +556,6 @@ def test_output_that_nobody_takes(tmp_path):
     # A reader that has gone, before the first letter.
     reading, writing = os.pipe()
     os.close(reading)
-    version = f"{sys.executable} -m onlinecal --version"
-    gone = subprocess.run(
-        version, shell=True, cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, text=True
-    )
+    gone = subprocess.run(table, shell=True, cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, text=True)
     os.close(writing)
     assert (gone.returncode, gone.stderr) == (0, "")
