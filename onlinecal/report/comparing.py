@@ -133,25 +133,28 @@ def answer(
 
 def of_measure(study: Study, measure: str) -> Answer:
     """Totals and exponents of a measure: forecasters down, natures across."""
-    every, column, headings, texts = (
-        totals(study, [measure]),
-        study.columns[measure],
-        list[str](),
-        list[str](),
-    )
+    every, column = totals(study, [measure]), study.columns[measure]
+    at, texts = dict[str, str](), list[str]()
     for nature, mine in every.groupby("nature", sort=False):
         horizon, open = longest(mine)
-        headings.append(f"{nature}\nT = {horizon:,}{open}")
+        at[str(nature)] = f"T = {horizon:,}{open}"
         texts += cells(mine, horizon, remark=True)
     every["text"] = texts
     frame = crossed(every, "forecaster", "nature", study.forecasters, every["nature"].unique(), "text")
-    frame.columns = pd.Index(headings)
+    title = _headed(frame, f"{measure}: total T·μ and exponent", at)
     notes = ["; ".join(legend_of(every))]
     if rates := known_rates(column):
         notes.append(f"best known against the worst nature: {rates}; {REMARKS}")
     said = set(every["against_rates"])
     notes += [f"{it}: {words}" for it, words in AGAINST_RATES.items() if it in said]
-    return Answer([Table(f"{measure}: total T·μ and exponent", frame)], notes, lambda: totals_data(every))
+    return Answer([Table(title, frame)], notes, lambda: totals_data(every))
+
+
+def _headed(frame: pd.DataFrame, title: str, at: Mapping[str, str]) -> str:
+    """Writes into the headings where each nature stands; what is the same of all is in the title, which it returns."""
+    same = len(set(at.values())) == 1
+    frame.columns = pd.Index([nature if same else f"{nature}\n{where}" for nature, where in at.items()])
+    return f"{title}, {next(iter(at.values()))}" if same else title
 
 
 def of_all(study: Study, measures: Sequence[str] | None = None) -> Answer:
@@ -183,16 +186,15 @@ def of_ranking(found: Sequence[Contest]) -> Answer:
     means, each = mean_ranks(found), ranks_table(found)
     each["text"] = [_rank(row.rank, row.best, row.worst, "g") for row in each.itertuples()]
     frame = crossed(each, "forecaster", "nature", means.index, [s.nature for s in found], "text")
-    frame.columns = pd.Index([
-        f"{s.nature}{'*' * s.own}\nT = {s.horizon:,}, {number_of(s.runs, 'run')}" for s in found
-    ])  # fmt: skip
+    at = {f"{s.nature}{'*' * s.own}": f"T = {s.horizon:,}, {number_of(s.runs, 'run')}" for s in found}
+    title = _headed(frame, f"{found[0].measures[0]}: ranks", at)
     mean = [_rank(row.mean_rank, row.best, row.worst, ".3g") for row in means.itertuples()]
     frame.insert(0, "mean rank", mean, True)
     notes = [RANKS.format(level=100 * found[0].level), *remarks(found)]
     for standing in (s for s in found if s.apart):
         pairs = [f"{first} – {second}" for first, second in standing.apart]
         notes.append(f"Not told apart against {standing.nature}: {listed(pairs, NAMED, '; ')}")
-    return Answer([Table(f"{found[0].measures[0]}: ranks", frame)], notes, lambda: ranking_json(found))
+    return Answer([Table(title, frame)], notes, lambda: ranking_json(found))
 
 
 def _rank(rank: Any, best: Any, worst: Any, form: str) -> str:
@@ -252,15 +254,14 @@ def of_paired(found: pd.DataFrame, refused: Sequence[str], level: float = 0.95) 
         shown, "pair", "nature", dict.fromkeys(found["pair"]), [row.nature for row in firsts], "text"
     )
     frame.index.name = "first − second"
-    frame.columns = pd.Index([
-        f"{row.nature}\nT = {row.horizon:,}, {number_of(row.runs, 'run')}"
-        + f", {row.open:,} open at the end" * bool(row.open)
-        for row in firsts
-    ])  # fmt: skip
+    open = [f", {row.open:,} open at the end" * bool(row.open) for row in firsts]
+    title = _headed(frame, f"{found['measure'].iloc[0]}: differences of totals, run by run", {
+        row.nature: f"T = {row.horizon:,}, {number_of(row.runs, 'run')}{more}"
+        for row, more in zip(firsts, open, strict=True)
+    })  # fmt: skip
     said = PAIRED.format(many=len(found), level=100 * level)
     return Answer(
-        [Table(f"{found['measure'].iloc[0]}: differences of totals, run by run", frame)],
-        [". ".join([said, *remarks(firsts)])], lambda: paired_json(found),
+        [Table(title, frame)], [". ".join([said, *remarks(firsts)])], lambda: paired_json(found),
         [f"not compared: {line}" for line in refused],
     )  # fmt: skip
 

@@ -128,7 +128,7 @@ SAID = [
     ("compare results/small.db --measure ece", 0, "ece: total T", "contrarian|[1.00, 1.00]|above O: grows faster over "
      "these T, and still at the largest, than the best known rate, which some forecaster provably keeps"),
     ("compare results/delays.db --paired --measure ece", 0, "", "all intervals of the table (100) hold together"),
-    ("compare results/small.db --nature drift --ranking", 0, "ece: ranks", "T = 400, 4 runs"),
+    ("compare results/small.db --nature drift --ranking", 0, "ece: ranks, T = 400, 4 runs", ""),
     ("compare results/small.db --pareto ece smooth_ce", 0, "", "of 2 on the front"),
     ("compare results/small.db --all --nature drift --markdown", 0, "", "action_swap_regret[umbrella]"),
     ("plot results/small.db", 0, "wrote results/small.png; not drawn, --measure adds them: payoff[umbrella]", ""),
