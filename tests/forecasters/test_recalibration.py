@@ -57,7 +57,7 @@ def test_none_says_0_or_1_unless_the_base_does(pairs, bins):
     """So that the log loss is finite."""
     base, truth = zip(*[(min(max(b, 1e-9), 1 - 1e-9), y) for b, y in pairs], strict=True)
     for spec in (Calibeating(bins), TrackingPlatt(bins=bins), OnlinePlatt(), OnlinePlatt(rate=1e-9)):
-        least = 2e-16 if isinstance(spec, OnlinePlatt) else 0.0
+        least = 2e-16 if type(spec) is OnlinePlatt else 0.0
         assert all(least < p < 1.0 for p in stream_of(base, truth, spec))
 
 

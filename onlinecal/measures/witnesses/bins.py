@@ -66,6 +66,7 @@ class Bins(Witness):
 
 def _outside(gamma: JointDistribution, number: Floats, m: int, by_width: bool) -> NDArray[np.bool_]:
     """Which levels lie in another bin; the last one holds its upper edge."""
+    number = np.clip(number, -1.0, m)
     if by_width:
         place, low, high, room = gamma.predictions, number / m, (number + 1.0) / m, 0.0
     else:

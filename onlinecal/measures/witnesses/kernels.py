@@ -167,7 +167,8 @@ class SmoothedSigns(Witness):
     measure: Literal["smooth_ece_at", "smooth_ece"]
 
     def bound(self, gamma: JointDistribution) -> Bracket:
-        sigma = 0.0 if self.sigma == 0.0 else number("SmoothedSigns", "sigma", self.sigma, 1e-9, 10.0)
+        sigma = number("SmoothedSigns", "sigma", self.sigma, 0.0, 10.0)
+        sigma = sigma and number("SmoothedSigns", "sigma", sigma, 1e-9)
         changes, logit = np.sort(vector("SmoothedSigns.changes", self.changes)), self.transform == "logit"
         if not logit:
             changes = np.clip(changes, 0.0, 1.0)

@@ -238,7 +238,10 @@ class Interval(Witness):
     def bound(self, gamma: JointDistribution) -> Bracket:
         v, prefix, step = gamma.predictions, running(gamma.residuals), self.measure == "step_ce"
         low, high = min(float(prefix.min()), 0.0), max(float(prefix.max()), 0.0)
-        inside = (v <= self.upper) & (step or v >= self.lower)
+        first, last = (
+            number("Interval", name, getattr(self, name), -math.inf) for name in ("lower", "upper")
+        )
+        inside = (v <= last) & (step or v >= first)
         return between(abs(fsum(gamma.residuals[inside])), max(-low, high) if step else high - low)
 
     def __str__(self) -> str:
