@@ -150,6 +150,23 @@ def certified(player: ForecasterPart) -> dict[str, Floats]:
     return certified_by(each.seat.player for each in player.objects)
 
 
+# Functions, as old versions of numba pickle what code names that is played by Python: objects cannot be.
+def _say(key: int, number: int, noted: Floats, values: Floats, weights: Floats, most: int) -> int:
+    return PLAYING[key].say(number, noted, values, weights, most)
+
+
+def _learn(key: int, number: int, forecast: float, outcome: int) -> None:
+    PLAYING[key].learn(number, forecast, outcome)
+
+
+def _move(key: int, number: int, noted: Floats, values: Floats, weights: Floats, forecast: float) -> float:
+    return PLAYING[key].move(number, noted, values, weights, forecast)
+
+
+def _reveal(key: int, number: int, noted: Floats) -> None:
+    PLAYING[key].reveal(number, noted)
+
+
 @cache
 def plain_steps() -> Any:
     """The steps, compiled; numba keeps no machine code on disk that calls Python."""
@@ -157,26 +174,26 @@ def plain_steps() -> Any:
     def say(run: Run, number: int) -> int:
         key, most, noted, (values, weights) = int(state(run)[0]), int(shared(run)[0]), note(run), law(run)
         with objmode(size="int64"):
-            size = PLAYING[key].say(number, noted, values, weights, most)
+            size = _say(key, number, noted, values, weights, most)
         return size
 
     def learn(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
         key = int(state(run)[0])
         with objmode():
-            PLAYING[key].learn(number, forecast, outcome)
+            _learn(key, number, forecast, outcome)
         return 0
 
     def move(run: Run, size: int, forecast: float, number: int) -> float:
         key, noted, (values, weights) = int(state(run)[0]), note(run), law(run)
         values, weights = values[:size], weights[:size]
         with objmode(q="float64"):
-            q = PLAYING[key].move(number, noted, values, weights, forecast)
+            q = _move(key, number, noted, values, weights, forecast)
         return q
 
     def reveal(run: Run, number: int) -> int:
         key, noted = int(state(run)[0]), note(run)
         with objmode():
-            PLAYING[key].reveal(number, noted)
+            _reveal(key, number, noted)
         return 0
 
     steps: Any = (SAY, say), (LEARN, learn), (MOVE, move), (REVEAL, reveal)
