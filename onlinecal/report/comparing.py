@@ -254,11 +254,12 @@ def of_paired(found: pd.DataFrame, refused: Sequence[str], level: float = 0.95) 
         shown, "pair", "nature", dict.fromkeys(found["pair"]), [row.nature for row in firsts], "text"
     )
     frame.index.name = "first − second"
-    open = [f", {row.open:,} open at the end" * bool(row.open) for row in firsts]
-    title = _headed(frame, f"{found['measure'].iloc[0]}: differences of totals, run by run", {
-        row.nature: f"T = {row.horizon:,}, {number_of(row.runs, 'run')}{more}"
-        for row, more in zip(firsts, open, strict=True)
-    })  # fmt: skip
+    at = {
+        row.nature: f"T = {row.horizon:,}, {number_of(row.runs, 'run')}"
+        + f", {row.open:,} open at the end" * bool(row.open)
+        for row in firsts
+    }
+    title = _headed(frame, f"{found['measure'].iloc[0]}: differences of totals, run by run", at)
     said = PAIRED.format(many=len(found), level=100 * level)
     return Answer(
         [Table(title, frame)], [". ".join([said, *remarks(firsts)])], lambda: paired_json(found),

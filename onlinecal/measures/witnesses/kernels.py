@@ -168,7 +168,8 @@ class SmoothedSigns(Witness):
 
     def bound(self, gamma: JointDistribution) -> Bracket:
         sigma = number("SmoothedSigns", "sigma", self.sigma, 0.0, 10.0)
-        sigma = sigma and number("SmoothedSigns", "sigma", sigma, 1e-9)
+        if sigma > 0.0:
+            number("SmoothedSigns", "sigma", sigma, 1e-9)
         changes, logit = np.sort(vector("SmoothedSigns.changes", self.changes)), self.transform == "logit"
         if not logit:
             changes = np.clip(changes, 0.0, 1.0)
