@@ -51,7 +51,7 @@ def _kept(make: Callable[[Any], Floats]) -> Any:
 
 
 class OnLevels:
-    """What Γ of two outcomes and of K classes have in common."""
+    """Base of Γ of two outcomes and of Γ of K classes: the weight and mass of its level sets."""
 
     predictions: Floats
     counts: Floats

@@ -132,7 +132,7 @@ def optional(check: Check) -> Check:
 
 
 def list_of(name: str, values: Any, what: str, many: int | None = None, least: int = 1) -> tuple[Any, ...]:
-    """The values as a tuple, refused unless they are a list of `many` things, or of at least so many."""
+    """Checks a list, which must have `many` entries, or at least `least`; returns it as a tuple."""
     good = isinstance(values, Sequence) and not isinstance(values, str)
     if not good or (len(values) != many if many is not None else len(values) < least):
         raise InvalidParameter(f"{name} = {values!r}; expected {many or 'a list of'} {what}")

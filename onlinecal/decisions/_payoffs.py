@@ -37,6 +37,7 @@ class PayoffTable(Named):
 
 
 def check_name(name: Any) -> None:
+    """Refuses what is no name of a task."""
     if not isinstance(name, str) or not name:
         raise InvalidParameter(f"task name = {name!r}; expected a non-empty string")
 

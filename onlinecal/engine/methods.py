@@ -173,7 +173,7 @@ class Method(ast.NodeTransformer):
         return ast.Constant(value) if is_number(value) else self.refuse(node)
 
     def held(self, node: Any) -> Any:
-        """What the record has of a node that is an attribute of the object; None of others."""
+        """The record's field of a node such as `self.x`; None for a node of another kind."""
         of = node.value if isinstance(node, ast.Attribute) else None
         if not isinstance(of, ast.Name) or of.id != self.me or self.me is None:
             return None

@@ -295,7 +295,7 @@ def rehearse(role: str, strategy: Any, made: Any, thing: Any, record: Record) ->
 
 
 def _round(role: str, sitting: Any, q: Question, pick: float) -> str:
-    """What a player states in a round, which it then hears, or `ENDED`."""
+    """Plays a round, and returns what the player stated as text; `ENDED` if it ended in an error."""
     try:
         if role == "forecaster":
             law = [(value + 0.0, weight) for value, weight in sitting.state_law(q)]

@@ -123,7 +123,7 @@ class OnlinePlatt(Forecaster):
     ridge: float = 1.0
     radius: float = 100.0
     edge: float = 1e-6
-    #: a parameter of `TrackingPlatt`; without a type, as it is none here
+    #: how many bins correct the scaled forecast. It has no type, so it is a parameter of `TrackingPlatt` alone
     bins = cast(Any, 0)
 
     @property

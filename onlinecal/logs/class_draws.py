@@ -62,7 +62,7 @@ class Events:
         return [each.too_few for each in self.resamples if each.too_few]
 
     def units(self, errors: Floats) -> Blocks:
-        """What is independent, of which rows have these errors: rows, clusters, or blocks of either in time."""
+        """The independent units of rows with these errors: rows, clusters, or blocks of these in time."""
         return blocks_in_time(errors, self.clusters) if self.in_time else Blocks(self.clusters)
 
     def _resample(self, j: int) -> Resample:

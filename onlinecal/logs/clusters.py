@@ -287,7 +287,7 @@ class Samples(NamedTuple):
 
     @property
     def mass(self) -> Floats:
-        """What each row counts."""
+        """The weight of each row; without weights, how often it is there."""
         given = self.counts if self.weights is None else self.weights
         return np.ones(len(self.p)) if given is None else given
 

@@ -173,7 +173,7 @@ def nce(gamma: JointDistribution) -> float:
 
 
 def _nats(v: Floats, w: Floats, q: Floats) -> Floats:
-    """What each level adds to the log loss."""
+    """The part of each level in the log loss."""
     return np.asarray(0.0 - w * (scipy.special.xlogy(q, v) + scipy.special.xlog1py(1.0 - q, -v)))
 
 

@@ -57,7 +57,7 @@ class Group(NamedTuple):
 
     def sound(self) -> bool:
         """Whether the files are those that were written, by their own checksums."""
-        try:
+        try:  # garbled bytes raise any of these, by the field in which they are
             return all(zipfile.ZipFile(io.BytesIO(file)).testzip() is None for file in self.files)
         except (zipfile.BadZipFile, zlib.error, OSError, ValueError, NotImplementedError, RuntimeError):
             return False

@@ -153,7 +153,7 @@ Width = Literal["mean", "max"]
 class IntervalPartition(Witness):
     """Closed intervals that attain an interval calibration error: ascending, disjoint, around every level of Γ.
 
-    What is proved is the cost of the groups of levels from one lower end to the next, each as wide as its levels are
+    Proves the cost of groups of levels: a group goes from one lower end to the next, and is as wide as its levels are
     apart.
     """
 

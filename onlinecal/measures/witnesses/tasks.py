@@ -26,7 +26,7 @@ Regret = Literal["swap", "external"]
 class WorstTask(Witness):
     """A decision task that attains the value of a measure.
 
-    What is proved is the regret of the task with kinks exactly at `kinks`, which has these payoffs up to rounding.
+    Proves the regret of the task with kinks exactly at `kinks`, which has these payoffs up to rounding.
     From one action to the next the payoffs change by c_j in sum. The regret is divided by the span of its payoffs
     where that is above 1.
 
