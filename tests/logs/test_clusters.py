@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 import onlinecal as oc
 from onlinecal.logs import inference, measuring
-from onlinecal.logs.clusters import Clustered, blocks_in_time, cluster_means, lags_of
+from onlinecal.logs.clusters import DEPENDENT, Clustered, blocks_in_time, cluster_means, lags_of
 from onlinecal.logs.evaluation import evaluate
 from onlinecal.logs.inference import calibration_test, drift_test, score_differences, scores
 from onlinecal.logs.measuring import Settings, measure_log
@@ -439,3 +439,12 @@ def test_extremes_of_clusters_do_where_every_class_is_in_most_of_them(rare):
     assert found[3] == pytest.approx((means[0], means[-1]))
     few = np.where((y == rare) & (of > 1), (rare + 1) % 3, y)
     assert cluster_means(of, np.ones(len(y)), loss, few, 3, 1.0)[3] == (0.0, 1.0)
+
+
+def test_near_times_are_alike_beyond_one_in_ten_of_independent_ones():
+    """The statistic by its definition on the page, and its threshold by the normal quantile."""
+    totals = np.random.default_rng().normal(size=40).cumsum()
+    x, most = totals - totals.mean(), int(np.ceil(np.sqrt(40))) + 5
+    told = sum(2.0**-k * (x[k:] @ x[:-k]) / (x @ x) for k in range(1, most + 1))
+    assert lags_of(totals).alike == pytest.approx((told + 1 / 40) * np.sqrt(3 * 40), rel=1e-9)
+    assert ndtr(-DEPENDENT) == pytest.approx(0.1, abs=0.001)
