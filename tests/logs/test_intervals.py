@@ -1,37 +1,24 @@
 """Intervals of `evaluate`: what they hold, how often, and where there is no interval."""
 
 import math
-from collections import defaultdict
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.tasks import three_action, v_shaped
 from onlinecal.logs import intervals
+from onlinecal.logs.clusters import Clustered
 from onlinecal.logs.evaluation import evaluate
 from onlinecal.logs.intervals import mean_interval, order_statistic
 from onlinecal.logs.resampling import MOST_LEVELS, Resample
 from onlinecal.logs.witnessed import BLOCKS, Block, Past, fitted, kind_of, past_of
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import ends
-from tests.coverage_intervals import DESIGNS, FAST, ORDERS, SLOW, WITHOUT, coverage
-from tests.marks import slow
+from tests.coverage_intervals import POPULATIONS
 
-# ---------------------------------------------------------------- how often they hold the truth
-
-#: that of a run of the slow tests in a small size: design, n
-SMALL = [
-    ("calibrated, 21 levels", 1000), ("one level in four is off", 1000), ("mild, continuous", 200),
-    ("calibrated, continuous", 200), ("rare, too low", 200), ("rare, calibrated", 200), ("three levels, mild", 200),
-    ("one level", 1000),
-]  # fmt: skip
-
-
-def enough(covered, made, share=0.93):
-    """Whether as many intervals cover as do if each does with this probability, but for 1e-8."""
-    return made == 0 or covered >= stats.binom.ppf(1e-8, made, share)
+# ---------------------------------------------------------------- how they are made
 
 
 def test_where_there_are_two_ways_each_fails_in_half_of_the_cases(monkeypatch):
@@ -47,62 +34,6 @@ def test_where_there_are_two_ways_each_fails_in_half_of_the_cases(monkeypatch):
     both = found(0.9)
     monkeypatch.setattr(intervals, "kind_of", lambda *_: None)
     assert both == found(0.95) != found(0.9)
-
-
-@pytest.mark.parametrize(
-    "names", [slow(FAST, whole=True), ORDERS, slow(SLOW, whole=True)], ids=["measures", "orders", "distances"]
-)
-def test_intervals_hold_the_truth_in_93_of_100_cases(full, seed, names):
-    """They are made for 95 %; of N simulations, fewer than the 1e-8 quantile of Binomial(N, 0.93) hold it.
-
-    There are at most 36 designs and 24 measures, or 7 with options: by chance that happens with less than 1e-5. The
-    same is held for a measure in all designs. The small size has every other of `SMALL`, the rest for other seeds.
-    """
-    cases = [(d, n) for d in DESIGNS for n in (200, 1000, 5000)] if full else SMALL[seed % 2 :: 2]
-    simulations, of_all = 300 if full else 30, defaultdict(lambda: np.zeros(2, int))
-    if names is SLOW:
-        cases = [(design, 300) for design in ("calibrated, 21 levels", "mild, 21 levels")]
-    for design, n in cases:
-        for name, found in coverage(DESIGNS[design], n, simulations, seed, names=names).items():
-            of_all[name] += found
-            assert enough(*found), (design, n, name, found)
-    for name, found in of_all.items():
-        assert enough(*found), (name, found)
-        # Of each order there are some, so that it is not held for want of intervals.
-        assert names is FAST or found[1] >= simulations
-
-
-@pytest.mark.slow
-def test_intervals_of_scores_hold_the_truth_of_few_samples(full, seed):
-    """Made for 95 %: fewer than the 1e-8 quantile of Binomial(N, 0.94) by chance with less than 1e-6 in 64 cases."""
-    v = np.arange(1.0, 200.0, 2.0) / 200.0
-    designs = [(2.0 * rate * v, 2.0 * rate * v) for rate in (0.5, 0.1, 0.02)]
-    designs += [(v, np.full(100, 0.5)), (0.1 * v, 0.2 * v), (0.02 * v, 0.04 * v), (0.1 * v, 0.04 * v)]
-    designs += [(np.array([0.01, 0.9]), np.array([0.005, 0.7]))]
-    simulations = 400 if full else 40
-    for said, so in designs:
-        population = JointDistribution.from_levels(said, np.linspace(1.0, 0.02, len(said)), so)
-        for n in (10, 20, 30, 100) if full else (10, 30):
-            found = coverage(population, n, simulations, seed, names=("brier", "log_loss"))
-            for name, (covered, made) in found.items():
-                assert made == simulations
-                assert enough(covered, made, 0.94), (said[0], so[0], n, name, covered)
-
-
-@pytest.mark.slow
-def test_calibrated_forecasts_are_held_for_every_number_of_samples(seed):
-    """25 samples, 19 draws: the interval holds 0 with a probability of at least 0.95, to the letter.
-
-    Fewer than 119 of 150 have probability below 1e-11.
-    """
-    generator = np.random.default_rng([seed, 31])
-    held = dict.fromkeys(("smooth_ce", "cutoff_ce", "kernel_ce"), 0)
-    for i in range(150):
-        p = generator.random(25) ** 3
-        y = generator.random(25) < p
-        for row in evaluate(p, y, measures=list(held), bootstrap=19, seed=i).rows:
-            held[row.name] += row.interval[0] <= 0.0
-    assert min(held.values()) >= 119
 
 
 @pytest.mark.parametrize(("n", "ones"), [(10, 0), (10, 5), (30, 30), (1000, 20)])
@@ -171,35 +102,6 @@ def test_a_signed_measure_has_the_interval_of_its_mirror(shift, seed):
 
 # ---------------------------------------------------------------- ends by witnesses
 
-_TWENTY = (np.arange(20) + 0.5) / 20
-#: 20 levels with true chances 0.1 + 0.8 p: CDL is 0.013
-OVERCONFIDENT = JointDistribution.from_levels(_TWENTY, np.ones(20), 0.1 + 0.8 * _TWENTY)
-SUPREMA = {"cdl": 2.0, "v_cdl": 3.5, "cfdl": 2.0, "scdl": 3.0, "ece": 0.8, "interval_ce": 1.3}
-
-
-@pytest.mark.slow
-def test_ends_by_witnesses_tell_overconfident_from_calibrated(seed):
-    """10,000 samples: lower ends above 0, and intervals no wider than `SUPREMA` times the value.
-
-    Measured: 100, 93, 100, 100, 100, 100 % above 0 in 200. Of 30, fewer than 20 have probability below 1e-5 at 93 %,
-    and fewer hold the truth than its 1e-8 quantile there. Mean widths are at least 10 standard errors below the bounds.
-    """
-    generator = np.random.default_rng([seed, 91])
-    truth = {name: MEASURES[name].function(OVERCONFIDENT) for name in SUPREMA}
-    above, held, wide = (dict.fromkeys(SUPREMA, 0.0) for _ in range(3))
-    for i in range(30):
-        level = generator.integers(0, 20, 10_000)
-        y = generator.random(len(level)) < OVERCONFIDENT.means[level]
-        for row in evaluate(_TWENTY[level], y, measures=list(SUPREMA), bootstrap=199, seed=i).rows:
-            low, high = row.interval
-            above[row.name] += low > 0.0
-            held[row.name] += low <= truth[row.name] <= high
-            wide[row.name] += (high - low) / truth[row.name] / 30
-            assert "found on other samples" in row.interval_by
-    assert min(above.values()) >= 20
-    assert enough(min(held.values()), 30)
-    assert all(wide[name] <= most for name, most in SUPREMA.items()), wide
-
 
 def random_block(generator, v, n):
     """Samples of levels v with random chances, some levels without any."""
@@ -261,33 +163,6 @@ def test_upper_ends_allow_for_the_error_of_the_best_witness(name, options, seed)
         assert high >= MEASURES[name].function(gamma, **options) + 1.95 * deviation
 
 
-_FINE = (np.arange(500) + 0.5) / 500
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("v", "q", "n", "weighted"),
-    [
-        (_TWENTY, 0.1 + 0.8 * _TWENTY, 4000, True), (_TWENTY, _TWENTY, 4000, True),
-        (_FINE, 0.1 + 0.8 * _FINE, 40_000, False), (np.array([0.3, 0.6]), [0.33, 0.6], 4000, True),
-    ],
-    ids=["overconfident", "calibrated", "500 levels", "two levels"],
-)  # fmt: skip
-def test_ends_by_witnesses_hold_the_truth(v, q, n, weighted, full, seed):
-    """Made for 95 %: fewer than the 1e-8 quantile of Binomial(N, 0.93) in one of 20 cases by chance with below 1e-6."""
-    names = [name for name in SUPREMA if name != "interval_ce"]
-
-    def weigh(p, y, i):
-        w = np.random.default_rng([seed, i]).exponential(size=len(p)) if weighted else None
-        return evaluate(p, y, weights=w, measures=names, bootstrap=199 if full else 99, seed=i)
-
-    population = JointDistribution.from_levels(v, np.ones(len(v)), q)
-    found = coverage(population, n, 300 if full else 40, seed, names=names, interval=weigh)
-    for name, (covered, made) in found.items():
-        assert made > 0
-        assert enough(covered, made), (name, covered, made)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_blocks_share_the_samples_out(weighted, seed):
     """Their masses add up to those of Γ; of 8000 samples none has fewer than 800 (chance below 1e-10)."""
@@ -303,6 +178,35 @@ def test_blocks_share_the_samples_out(weighted, seed):
     assert min(block.mass.sum() for block in blocks) >= 800 * (2.0 if weighted else 1.0)
     squares = sum(block.squares for block in blocks)
     np.testing.assert_array_equal(squares, total * (2.0 if weighted else 1.0))
+
+
+def test_blocks_hold_whole_clusters_and_gains_are_summed_by_cluster(seed):
+    """Each of 60 clusters is in one block, with all of its weight and the sum of its gains."""
+    generator = np.random.default_rng([seed, 95])
+    p, y, w = generator.integers(0, 5, 300) / 4, (generator.random(300) < 0.5) * 1.0, generator.random(300)
+    of = np.repeat(np.arange(60), 5)
+    resample = Clustered(JointDistribution.from_samples(p, y, weights=w), (p, y, w), of)
+    gains = generator.standard_normal((2, 5))
+    parts = [block.measured(gains) for block in resample.blocks(generator)]
+    mean, mass, squares = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order, each = np.argsort(mass), np.bincount(of, w)
+    np.testing.assert_allclose(mass[order], np.sort(each))
+    total = np.bincount(of, w * gains[y.astype(int), (4 * p).astype(int)])
+    np.testing.assert_allclose((mean * mass)[order], total[np.argsort(each)])
+    np.testing.assert_allclose(squares, mass**2)
+    # (Σ w g)² ≤ (Σ w) Σ w g² in each cluster
+    assert (resample.powers * gains**2).sum() >= (total**2).sum()
+
+
+def test_the_line_of_log_odds_is_the_one_that_outcomes_come_from(seed):
+    """Of 10^6 samples a line with slope 1/2 is found to within .01, 7 standard errors; of none the forecasts stay."""
+    v = np.arange(1, 20) / 20
+    n, q = np.full(19, 1e6 / 19).round(), special.expit(0.5 * special.logit(v) + 0.2)
+    ones = np.random.default_rng([seed, 96]).binomial(n.astype(int), q)
+    block = Block(*[np.stack((n - ones, ones))] * 2)
+    assert fitted(past_of(v, block), block).q == pytest.approx(q, abs=0.01)
+    one = Block(*[np.where(np.arange(19) == 9, 1e-9, np.zeros((2, 19)))] * 2)
+    assert fitted(past_of(v, one), one).q == pytest.approx(v, abs=1e-6)
 
 
 # ---------------------------------------------------------------- what is drawn
@@ -348,6 +252,8 @@ def test_many_levels_are_drawn_at_groups_of_equal_weight(seed):
 # ---------------------------------------------------------------- where there is none
 
 NOISE = ["ece", "cfdl", "v_cdl", "cdl"]
+#: measures in ways that have no interval
+WITHOUT = [{"name": "binned_ce", "debiased": True}, {"name": "binned_ce", "strategy": "sweep"}]
 
 
 def levels(counts):
@@ -395,7 +301,7 @@ def test_where_no_interval_is_right_none_is_printed_and_the_table_says_why(seed)
         assert row.interval is None
         assert "on bins with fewer than 30 samples" in row.interval_by
     v = rng.integers(0, 21, 3000) / 20
-    for n, specs in ((3000, list(WITHOUT.values())), (400, [ORDERS["ece of order 2"]])):
+    for n, specs in ((3000, WITHOUT), (400, [{"name": "ece", "order": 2.0}])):
         found = evaluate(v[:n], rng.random(n) < v[:n], measures=specs, bootstrap=50).rows[0]
         assert found.interval is None
         assert found.interval_by.startswith("none: ")
@@ -422,8 +328,9 @@ NO_BOUND = (
 def test_finite_sample_intervals_are_wider_and_hold_the_truth(seed):
     """They hold the truth with 95 % for every Γ; of 50, fewer than 36 by chance with less than 1e-7."""
     generator = np.random.default_rng([seed, 37])
-    population = DESIGNS["mild, continuous"]
-    names = [name for name in FAST if name not in (*NOISE, *NO_BOUND)]
+    population = POPULATIONS["mild, continuous"]
+    slow = ("distance_lower", "distance_upper", "interval_ce", "interval_ce_bracket")
+    names = [name for name in MEASURES if name not in (*NOISE, *NO_BOUND, *slow)]
     truth = {name: MEASURES[name].function(population, **MEASURES[name].example) for name in names}
     specs = [{"name": name, **MEASURES[name].example} for name in names]
     held = dict.fromkeys(names, 0)

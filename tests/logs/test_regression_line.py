@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import onlinecal as oc
 from onlinecal.logs.line import calibration_line
-from tests.coverage_line import CHANCES, GRID, coverage
+from tests.coverage_intervals import LEVELS as GRID
 
 
 def sample(rng, n=400, chance=lambda p: 0.1 + 0.8 * p):
@@ -123,14 +123,3 @@ def test_one_sample_of_an_outcome_and_few_clusters_have_no_interval():
     y[::3] = 1.0
     assert "clusters" in calibration_line(p, y, clusters=np.arange(38) // 10).slope.how
     assert calibration_line(oc.JointDistribution.from_levels(GRID, GRID, GRID)).slope.interval is None
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["", "clusters", "weights"])
-@pytest.mark.parametrize("chance", CHANCES)
-def test_intervals_hold_the_truth(chance, kind, seed):
-    """Of 400 samples 95 % intervals hold it in at least 91.5 %, 3.2 standard errors below."""
-    rng = np.random.default_rng([seed, 5])
-    held, _, there = coverage(rng, 400, GRID, CHANCES[chance], 100, kind, others=False)
-    assert there.min() > 0.99
-    assert held.min() > 0.915
