@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import Table
 from onlinecal.logs import reference
 from onlinecal.logs.clusters import Blocks, Samples
@@ -224,42 +223,6 @@ def test_dependent_rows_are_clusters_in_each_group(tmp_path):
     assert few.groups[1].ece_interval is None
     assert any("6 clusters; expected at least 15" in note for note in few.notes)
     assert "It is not tested against chance." in few.words
-
-
-@pytest.mark.parametrize(
-    ("column", "said"),
-    [
-        (range(17), "column 'g' has 17 different values; expected at most 16, a group for each"),
-        ([0.5, 2] * 17, "column 'g' of groups holds 0.5; expected 0 and 1, texts or whole numbers"),
-    ],
-)
-def test_columns_that_are_no_groups_are_refused(tmp_path, column, said):
-    table = frame(len(column)).assign(g=column)
-    with pytest.raises(InvalidData, match=said):
-        groups(tmp_path, table, groups=("g",))
-
-
-def test_memberships_that_are_none_are_refused(tmp_path):
-    p, y = [0.2, 0.8], [0, 1]
-    for given, said in (
-        ({"odd": [0, 2]}, r"groups\['odd'\] is \[0, 2\]; expected 2 values of 0 or 1"),
-        ({"odd": [1]}, r"groups\['odd'\] is \[1\]; expected 2 values of 0 or 1"),
-    ):
-        with pytest.raises(InvalidData, match=said):
-            evaluate(p, y, groups=given)
-    with pytest.raises(InvalidParameter, match="without 'all', which has every one"):
-        evaluate(p, y, groups={"all": [1, 1]})
-    with pytest.raises(InvalidParameter, match=r"expected a mapping name → 0 or 1"):
-        evaluate(p, y, groups=pd.DataFrame({"odd": [1, 0]}))
-    with pytest.raises(
-        InvalidParameter, match="'multi_ece' is a measure of all groups at once, which the result has"
-    ):
-        evaluate(p, y, groups={"odd": [1, 0]}, measures=["multi_ece"])
-    with pytest.raises(InvalidParameter, match="groups beside a JointDistribution"):
-        evaluate(oc.JointDistribution.from_samples(p, y), groups={"odd": [1, 0]})
-    table = frame(40).rename(columns={"winter": "all"})
-    with pytest.raises(InvalidData, match="none called 'all'"):
-        groups(tmp_path, table, groups=("all",))
 
 
 def test_the_command_tells_groups_in_words_as_json_and_on_a_page(tmp_path):

@@ -19,6 +19,7 @@ SURE = G.from_levels([0.0], [1.0], [0.5])
 ONE = G.from_counts([0.5], [10.0], [5.0])
 PART = G.from_counts([0.5], [10.5], [5.0])
 P = np.array([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.1, 0.45, 0.45], [0.05, 0.05, 0.9]])
+K = oc.ClassDistribution.from_samples(P, [0, 1, 2, 2])
 FINITE = {"method": "finite-sample"}
 
 #: the function, what it is given, the error, its words
@@ -43,6 +44,26 @@ REFUSED = [
         (([0.5], [1]), {"clusters": [0, 1]}, r"clusters has shape \(2,\); expected \(1,\)"),
         (([0.5, 0.5], [1, 0]), {"clusters": [0.0, np.nan]}, r"clusters\[1\] is missing; expected a label"),
         ((COIN,), {"clusters": [0]}, "weights or clusters beside"),
+    ]],
+    *[(oc.evaluate, (([0.2, 0.8], [0, 1]), {"groups": groups, **more}), error, said) for groups, more, error, said in [
+        ({"odd": [0, 2]}, {}, InvalidData, r"groups\['odd'\] is \[0, 2\]; expected 2 values of 0 or 1"),
+        ({"odd": [1]}, {}, InvalidData, r"groups\['odd'\] is \[1\]; expected 2 values of 0 or 1"),
+        ({"all": [1, 1]}, {}, InvalidParameter, "without 'all', which has every one"),
+        (pd.DataFrame({"odd": [1, 0]}), {}, InvalidParameter, "expected a mapping name → 0 or 1"),
+        ({"odd": [1, 0]}, {"measures": ["multi_ece"]}, InvalidParameter, "'multi_ece' is a measure of all groups"),
+    ]],
+    (oc.evaluate, ((COIN,), {"groups": {"odd": [1]}}), InvalidParameter, "groups beside a JointDistribution"),
+    *[(oc.evaluate, (([0.25, 0.5], [0, 0.5]), options), OnlinecalError, said) for options, said in [
+        ({"fractional": True, "weights": np.ones(2)}, "fractional = True with weights"),
+        ({"fractional": True, "clusters": [1]}, "clusters"),
+        ({}, r"y\[1\] = 0.5 is not an outcome; expected 0 or 1"),
+        ({"above": 10.0, "positive": 1}, "above = 10.0 beside labels"),
+        ({"above": np.inf}, "above = inf; expected a number in"),
+    ]],
+    *[(oc.evaluate, (three, {}), InvalidData, "of 3 classes; expected one column") for three in ((P, [0] * 4), (K,))],
+    *[(oc.evaluate_classes, (given, {}), InvalidData, said) for given, said in [
+        ((P,), "y is missing"), ((K, [0]), "beside a ClassDistribution"),
+        ((oc.ClassDistribution.from_samples(P, [0] * 4, weights=[0.5] * 4),), "rows with weights; expected p, y and"),
     ]],
     (oc.evaluate, ((COIN, [1]), {}), InvalidParameter, "which holds them"),
     (oc.evaluate, (([0.5],), {}), InvalidParameter, "y is missing"),
