@@ -171,6 +171,7 @@ def length_by_definition(x):
         g / (length * spectrum),
         n * long,
         (alike + 1.0 / n) / (sum(4.0**-k for k in range(1, n)) / n) ** 0.5,
+        spectrum / r[0],
     )
 
 
@@ -178,7 +179,8 @@ def length_by_definition(x):
 def test_blocks_are_of_the_stated_length(rho, n):
     """Residuals that do not depend stay single rows, or their clusters."""
     p, y = in_time(np.random.default_rng(8), n, rho)
-    length, lacking, long, alike = length_by_definition(y - p)
+    length, lacking, long, alike, wider = length_by_definition(y - p)
+    assert lags_of(y - p).wider == pytest.approx(wider)
     assert lags_of(y - p).alike == pytest.approx(alike, rel=1e-9)
     assert ndtr(-DEPENDENT) == pytest.approx(0.1, abs=0.001)
     assert length > 2
@@ -381,8 +383,15 @@ def test_extremes_of_clusters_do_where_every_class_is_in_most_of_them(rare):
     found = cluster_means(of, np.ones(len(y)), loss, y, 3, 1.0)
     assert found[0] == pytest.approx(means)
     assert found[3] == pytest.approx((means[0], means[-1]))
-    few = np.where((y == rare) & (of > 1), (rare + 1) % 3, y)
-    assert cluster_means(of, np.ones(len(y)), loss, few, 3, 1.0)[3] == (0.0, 1.0)
+    for most in (2, 29):
+        few = np.where((y == rare) & (of >= most), (rare + 1) % 3, y)
+        assert cluster_means(of, np.ones(len(y)), loss, few, 3, 1.0)[3] == (0.0, 1.0)
+    # Thirty are enough, and of 20 clusters 18.
+    for clusters, enough in ((40, 30), (20, 18), (20, 17)):
+        here = of < clusters
+        y_ = np.where((y == rare) & (of >= enough), (rare + 1) % 3, y)[here]
+        found = cluster_means(of[here], np.ones(here.sum()), loss[here], y_, 3, 1.0)[3]
+        assert (found == (0.0, 1.0)) is (enough == 17)
 
 
 # ---------------------------------------------------------------- one more unit, and blocks in time

@@ -10,6 +10,7 @@ import scipy.stats
 import onlinecal as oc
 from onlinecal.logs import inference
 from onlinecal.logs.cautions import cautions, duplicates
+from onlinecal.logs.clusters import lags_of
 from onlinecal.logs.inference import calibration_test, drift_test, holm, p_large_n, score_differences
 from onlinecal.logs.resampling import Resample
 from onlinecal.measures.cutoff import largest_exceeds, range_exceeds
@@ -76,6 +77,91 @@ def test_rare_events_in_many_levels_are_drawn_at_groups(seed):
     assert p_of(G.from_samples(v, 0.0 * v), seed) == 1.0
     two = np.full(4000, 2.0)
     assert p_of(G.from_samples(v, last, weights=two), seed, (v, last, two)) is None
+
+
+def alike(errors, after, together=1.0):
+    """The p-value of errors alike more than `after` apart, lag by lag, as docs/intervals.md says."""
+    n, power = len(errors), sum(errors**2)
+    lags = [
+        (errors[k:] @ errors[:-k],
+         together**2 * max(errors[k:] ** 2 @ errors[:-k] ** 2, (power / n) ** 2 * (n - k)))
+        for k in range(after + 1, n // 2 + 1)
+    ]  # fmt: skip
+
+    def tail(window):
+        return scipy.special.ndtr(-sum(r for r, _ in window) / math.sqrt(sum(v for _, v in window)))
+
+    windows = [
+        lags[i * width : (i + 1) * width]
+        for width in (1, 4, 16)
+        if width**2 <= n
+        for i in range(len(lags) // width)
+    ]
+    return min(2 * min(tail(lags[:10]), len(windows) * min(map(tail, windows))), 1.0)
+
+
+@pytest.mark.parametrize("kind", ["rows", "weights", "clusters", "panel"])
+def test_dependence_is_by_the_products_of_errors_that_the_page_names(kind, seed):
+    """Less their means in 20 groups of similar forecasts. Of clusters totals too, and half of the error for either."""
+    rng, below = np.random.default_rng([seed, 12]), 0
+    for _ in range(20):
+        p = rng.permutation(np.linspace(0.1, 0.9, 100))
+        y = (after_another(rng, 100, 0.9) < p).astype(float)
+        if kind == "panel":
+            y = (np.tile(rng.random(25), 4) < p).astype(float)
+        w = rng.uniform(0.5, 2.0, 100) if kind == "weights" else np.ones(100)
+        of = np.arange(100) // 3 if kind == "clusters" else None
+        found = drift_test(p, y, w if kind == "weights" else None, of).correlation_p
+        order = np.argsort(p)
+        before = np.empty(100)
+        before[order] = np.floor(20 * (np.cumsum(w[order]) - w[order]) / w.sum() * (1 + 1e-12))
+        errors = w / w.max() * (y - p)
+        for group in np.unique(before):
+            here = before == group
+            errors[here] -= w[here] / w.max() * np.average((y - p)[here], weights=w[here])
+        want = alike(errors, 0)
+        if of is not None:
+            totals = np.bincount(of, errors)
+            together = max(totals @ totals / (errors @ errors), 1.0)
+            want = min(2 * min(alike(errors, 2, together), alike(totals, 0)), 1.0)
+        assert found == pytest.approx(want, rel=1e-6)
+        below += want < 1.0
+    assert below >= 5
+
+
+def test_the_p_value_of_drift_is_the_larger_one_of_two(seed):
+    """Of Kolmogorov's law, and of 999 normal multipliers of errors; both wider by what sums of errors vary more."""
+    rng, larger = np.random.default_rng([seed, 13]), 0
+    for i in range(12):
+        p = rng.uniform(0.1, 0.9, 60) if i % 2 else np.repeat([0.02, 0.5], [48, 12])
+        y = (after_another(rng, 60, 0.3) < p).astype(float)
+        found, centred = drift_test(p, y, seed=7), y - p - (y - p).mean()
+        lags = lags_of(centred)
+        wider = math.sqrt(max(lags.wider, 1.0) * (1.0 + lags.lacking))
+        draws = np.random.default_rng([7, 8]).standard_normal((999, 60)) * np.abs(centred)
+        draws -= draws.mean(axis=1)[:, None]
+        most, seen = (np.abs(np.cumsum(x, axis=-1)).max(axis=-1) for x in (wider * draws, centred))
+        both = (1 + (most >= seen - 1e-12).sum()) / 1000, scipy.special.kolmogorov(found.statistic / wider)
+        assert found.p_value == pytest.approx(max(both))
+        larger += both[0] > both[1]
+    assert 0 < larger < 12
+
+
+def test_errors_of_differences_are_sums_over_units_with_weights():
+    """As of a mean by sampled clusters, with the weight of a cluster in place of a row: n is (Σ w)²/Σ w²."""
+    rng = np.random.default_rng(6)
+    p, q, y, w = (*rng.random((2, 240)), rng.integers(0, 2, 240) * 1.0, rng.uniform(0.5, 2.0, 240))
+    for of in (np.arange(240), np.arange(240) // 4):
+        brier, _ = score_differences({"a": p, "b": q}, y, w, None if of[1] else of)
+        difference = (p - y) ** 2 - (q - y) ** 2
+        mean, mass = np.average(difference, weights=w), np.bincount(of, w) / w.sum()
+        sums = np.bincount(of, w * (difference - mean)) / w.sum()
+        n = 1.0 / (mass**2).sum()
+        assert (brier.mean, brier.error) == pytest.approx((mean, math.sqrt((sums**2).sum() * n / (n - 1))))
+        skewness = (sums**3).sum() / (sums**2).sum() ** 1.5
+        t = brier.mean / brier.error
+        mended = t + skewness * (t**2 / 3 + skewness * t**3 / 27 + 1 / 6)
+        assert brier.p_value == pytest.approx(2 * scipy.stats.t.sf(min(abs(t), abs(mended)), n - 1))
 
 
 def after_another(rng, n, rho):

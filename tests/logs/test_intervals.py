@@ -11,7 +11,7 @@ from onlinecal.decisions.tasks import three_action, v_shaped
 from onlinecal.logs import intervals
 from onlinecal.logs.clusters import Clustered
 from onlinecal.logs.evaluation import evaluate
-from onlinecal.logs.intervals import mean_interval, order_statistic
+from onlinecal.logs.intervals import Measurement, certain_radii, mean_interval, order_statistic
 from onlinecal.logs.resampling import MOST_LEVELS, Resample
 from onlinecal.logs.witnessed import BLOCKS, Block, Past, fitted, kind_of, past_of
 from onlinecal.measures import MEASURES
@@ -209,7 +209,49 @@ def test_the_line_of_log_odds_is_the_one_that_outcomes_come_from(seed):
     assert fitted(past_of(v, one), one).q == pytest.approx(v, abs=1e-6)
 
 
+def test_means_of_levels_are_drawn_towards_the_forecasts():
+    """By τ²/(τ² + s²): s² is the variance if calibrated, τ² the mean square of q − v less the mean of s²."""
+    v, n, ones = np.array([0.2, 0.5, 0.9]), np.array([40.0, 100.0, 10.0]), np.array([16.0, 62.0, 9.0])
+    block = Block(np.stack((n - ones, ones)), 2.0 * np.stack((n - ones, ones)))
+    noise = v * (1.0 - v) * 2.0 / n
+    true = (n @ ((ones / n - v) ** 2 - noise)) / n.sum()
+    assert true > 0.0
+    past = past_of(v, block)
+    assert past.q == pytest.approx(v + true / (true + noise) * (ones / n - v))
+    assert (past.shrunk.means.tolist(), past.unit) == (past.q.tolist(), 2.0)
+    assert past.gamma.means == pytest.approx(ones / n)
+
+
 # ---------------------------------------------------------------- what is drawn
+
+
+def test_p_values_and_means_are_those_of_calibrated_draws(seed):
+    """The share of B + 1 values that are as large, with the value itself; draws go on from one generator."""
+    rng = np.random.default_rng([seed, 41])
+    p = rng.integers(1, 10, 300) / 10
+    y = rng.random(300) < p
+    own = lambda gamma: -float(gamma.residuals.sum())  # noqa: E731
+    rows = evaluate(p, y, measures=["ece", "cutoff_ce", own], reference=60, seed=5).rows
+    resample = Resample(JointDistribution.from_samples(p, y), None)
+    generator = np.random.default_rng([5, 1])
+    drawn = [resample.calibrated(generator) for _ in range(60)]
+    for row, of in zip(rows, (MEASURES["ece"].function, MEASURES["cutoff_ce"].function, own), strict=True):
+        values = np.array([of(gamma) for gamma in drawn])
+        assert row.if_calibrated == pytest.approx(values.mean())
+        assert row.p_value == pytest.approx((1 + (values >= row.value - 1e-12).sum()) / 61)
+
+
+def test_a_function_of_ones_own_has_the_hull_of_two_bootstrap_intervals(seed):
+    """That of quantiles of its resamples, and that mirrored at the value; within the range of the record."""
+    rng = np.random.default_rng([seed, 42])
+    p, y = rng.integers(1, 10, 300) / 10, rng.integers(0, 2, 300)
+    own = lambda gamma: float(gamma.residuals.sum()) ** 2  # noqa: E731
+    (row,) = evaluate(p, y, measures=[own], bootstrap=80, level=0.9, seed=5).rows
+    resample, generator = Resample(JointDistribution.from_samples(p, y), None), np.random.default_rng([5, 0])
+    values = np.sort([own(resample.bootstrap(generator)) for _ in range(80)])
+    low, high = values[3], values[75]
+    want = min(low, 2.0 * row.value - high), max(high, 2.0 * row.value - low)
+    assert row.interval == pytest.approx(want, abs=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -347,6 +389,13 @@ def test_finite_sample_intervals_are_wider_and_hold_the_truth(seed):
             for row in evaluate(p, y, measures=coarse, bootstrap=199).rows:
                 assert sure[row.name].interval[1] >= row.interval[1]
     assert min(held.values()) >= 36
+    # Of one seminorm: the bound of its mean, and McDiarmid's inequality; of several each has its share of the error.
+    for name in ("cutoff_ce", "smooth_ce", "brier"):
+        record = MEASURES[name]
+        means = record.sampling.means(400.0)
+        one = Measurement(name, record.function, record, {}, (0.0, 0.0))
+        rest = record.sampling.spread * math.sqrt(math.log(len(means) / 0.05) / 800.0)
+        assert certain_radii(one, 400.0, 0.95)[0] == pytest.approx(np.array(means) / 20.0 + rest)
     made_up = evaluate(p, y, measures=[*NO_BOUND, lambda gamma: gamma.base_rate], method="finite-sample")
     assert all(row.interval is None and row.interval_by.startswith("none: ") for row in made_up.rows)
 

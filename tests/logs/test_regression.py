@@ -58,6 +58,12 @@ def test_the_band_is_between_order_statistics():
     rng = np.random.default_rng(4)
     draws = np.sort([rng.binomial([50], [0.3])[0] / 50 for _ in range(39)])
     assert (found.lower[0], found.upper[0]) == (draws[0], draws[-1])
+    # The band of all values: as many further draws leave it as may, in units of the ends' distance from the middle.
+    down, middle, up = draws[19] - draws[0] + 0.01, draws[19], draws[-1] - draws[19] + 0.01
+    more = [rng.binomial([50], [0.3])[0] / 50 - middle for _ in range(39)]
+    times = sorted(max(x / up, -x / down) for x in more)[37]
+    assert found.lowest[0] == pytest.approx(max(min(middle - times * down, draws[0]), 0.0))
+    assert found.highest[0] == pytest.approx(min(max(middle + times * up, draws[-1]), 1.0))
     few = recalibration(gamma, draws=38)
     assert (few.lower[0], few.upper[0]) == (0.0, 1.0)
     assert np.isnan(recalibration(gamma, level=0.0).lower).all()

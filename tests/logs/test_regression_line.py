@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy.special import expit, logit
+from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
 
 import onlinecal as oc
@@ -59,6 +60,36 @@ def test_errors_are_those_of_leaving_each_unit_out(seed):
         half = 0.5 * (one.interval[1] - one.interval[0])
         assert half > 2.0 * math.sqrt(59 / 60 * (moved**2).sum()) * 0.97
         assert free > 30
+
+
+@pytest.mark.parametrize("kind", ["rows", "weights", "clusters"])
+def test_an_interval_is_students_with_the_larger_error_of_two(kind, seed):
+    """One step of Newton's method without each unit, and the model: the square root of diag(H⁻¹ Σ w² x xᵀ v H⁻¹)."""
+    rng = np.random.default_rng([seed, 7])
+    p, y = sample(rng, 90)
+    w = rng.uniform(0.5, 2.0, 90) if kind == "weights" else np.ones(90)
+    of = np.arange(90) // 3 if kind == "clusters" else np.arange(90)
+    given = {"weights": w} if kind == "weights" else {"clusters": of} if kind == "clusters" else {}
+    large, intercept, slope = calibration_line(p, y, **given, level=0.9)
+    mass = np.array([np.bincount(of, w * (y == kind)) for kind in (0, 1)])
+    free = min(row.sum() ** 2 / (row**2).sum() for row in mass) - 1.0
+    x = np.stack((np.ones(90), logit(p)), axis=1)
+    for found, x_, mean in (
+        ([large], x[:, :1], expit(large.value + logit(p))),
+        ([intercept, slope], x, expit(intercept.value + slope.value * logit(p))),
+    ):
+        each = (w * mean * (1 - mean))[:, None, None] * (x_[:, :, None] * x_[:, None, :])
+        scores, curve = (w * (y - mean))[:, None] * x_, each.sum(axis=0)
+        steps = [
+            np.linalg.solve(curve - each[of == g].sum(axis=0), scores[of == g].sum(axis=0))
+            for g in range(of[-1] + 1)
+        ]
+        jackknife = (len(steps) - 1) / len(steps) * (np.array(steps) ** 2).sum(axis=0)
+        inverse = np.linalg.inv(curve)
+        model = np.diag(inverse @ (w[:, None, None] * each).sum(axis=0) @ inverse)
+        half = student.ppf(0.95, free) * np.sqrt(np.maximum(jackknife, model))
+        for one, wide in zip(found, half, strict=True):
+            assert one.interval == pytest.approx((one.value - wide, one.value + wide), rel=1e-6)
 
 
 def test_equal_rows_count_once_each_and_a_cluster_of_copies_is_one_row(seed):
