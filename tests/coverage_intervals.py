@@ -156,7 +156,8 @@ def _by_level(of: JointDistribution, draw) -> Design:
 
     def rows(rng):
         level, uniform, weights, units = draw(rng)
-        return of.predictions[level], (uniform < of.means[level]) * 1.0, weights, units
+        each = np.ones(len(level)) if weights is None else weights
+        return of.predictions[level], (uniform < of.means[level]) * 1.0, each, units
 
     return Design(of, rows)
 

@@ -6,7 +6,6 @@ import threading
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from scipy.stats import binom
 
 import onlinecal as oc
 from onlinecal.core.errors import UnknownName
@@ -108,25 +107,6 @@ def test_resampling_draws_samples_with_replacement(weighted, seed):
         assert abs(draws[:, column].mean() - each.sum()) <= 6 * math.sqrt(n * each.var() / len(draws))
         # The variance as well, within 20 %: a factor of two would show.
         assert draws[:, column].var() == pytest.approx(n * each.var(), rel=0.2)
-
-
-def test_the_p_value_of_calibrated_forecasts_is_uniform_and_sees_others(seed, full):
-    """p-values of exact Monte Carlo tests with 19 draws: at most 0.05 with probability 0.05.
-
-    More than these have probability below 1e-10 (binomial): 39 of 250, 99 of 1000.
-    """
-    generator = np.random.default_rng([seed, 19])
-    trials, hits = 1000 if full else 250, 0
-    for i in range(trials):
-        p = generator.integers(0, 11, 100) / 10
-        y = generator.random(100) < p
-        hits += evaluate(p, y, measures=["smooth_ce"], reference=19, seed=i).rows[0].p_value <= 0.05
-    assert hits <= binom.isf(1e-10, trials, 0.05)
-    p = generator.integers(0, 11, 4000) / 10
-    y = generator.random(4000) < 0.1 + 0.8 * p
-    for row in evaluate(p, y, measures=["ece", "smooth_ce", "cdl"], reference=99).rows:
-        assert row.p_value == 0.01
-        assert row.if_calibrated < row.value
 
 
 def test_a_value_that_every_draw_has_is_no_evidence():

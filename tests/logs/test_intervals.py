@@ -84,22 +84,6 @@ def test_points_of_a_grid_with_hardly_a_weight(name):
     assert row.interval[0] <= row.value <= row.interval[1]
 
 
-@pytest.mark.parametrize("shift", [-0.2, 0.0, 0.2])
-def test_a_signed_measure_has_the_interval_of_its_mirror(shift, seed):
-    """Of the bias of flipped samples, both ends change sign; nothing cuts them at 0."""
-    generator = np.random.default_rng([seed, 22])
-    p = generator.integers(2, 7, 1600) / 8
-    y = generator.random(1600) < p + shift
-    bias = lambda gamma: float(gamma.residuals.sum())  # noqa: E731
-    row = evaluate(p, y, measures=[bias], bootstrap=100).rows[0]
-    low, high = row.interval
-    assert low < row.value < high
-    # Hoeffding: the mean of 1600 residuals, and that of a resample, is off by 0.1 with probability below 2e-14.
-    assert shift == 0.0 or (high < 0.0 if shift < 0.0 else low > 0.0)
-    mirror = evaluate(p, y, measures=[lambda gamma: -bias(gamma)], bootstrap=100).rows[0]
-    assert mirror.interval == pytest.approx((-high, -low), abs=1e-12)
-
-
 # ---------------------------------------------------------------- ends by witnesses
 
 
