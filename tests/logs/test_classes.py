@@ -183,16 +183,12 @@ def test_pages_and_pictures_are_written_and_the_next_command_runs(log, monkeypat
 def test_weights_and_clusters_are_those_of_each_event(log):
     """Intervals are those of `evaluate`, and rows of weight 0 are none."""
     p, y = made(300, shift=0.3)
-    rng = np.random.default_rng(0)
+    rng, top = np.random.default_rng(0), p.argmax(axis=1)
     w, c = rng.random(300) * (rng.random(300) < 0.9), np.arange(300) // 6
     pd.read_csv(log).assign(w=w, c=c).to_csv(log, index=False)
     gamma = oc.ClassDistribution.from_samples(p, y, weights=w)
-    top = p.argmax(axis=1)
-    for asked, options in (
-        ({"weights": w}, ("--weight", "w")),
-        ({"clusters": c}, ("--cluster", "c")),
-        ({"weights": w, "clusters": c}, ("--weight", "w", "--cluster", "c")),
-    ):
+    for asked in ({"weights": w}, {"clusters": c}, {"weights": w, "clusters": c}):
+        options = [word for name in asked for word in (f"--{name[:-1]}", name[0])]
         found = evaluate_classes(p, y, draws=39, **asked)
         for j, one in enumerate(found.classes):
             event = (p[:, j], y == j) if j < 3 else (p.max(axis=1), y == top)

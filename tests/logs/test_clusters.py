@@ -81,19 +81,6 @@ def test_a_cluster_may_be_worse_than_those_seen_where_an_outcome_is_rare():
     assert row.interval[1] > 0.04
 
 
-def test_paired_tests_take_totals_of_clusters():
-    generator = np.random.default_rng(5)
-    one, other, y = generator.random(200), generator.random(200), generator.integers(0, 2, 200) * 1.0
-    once = score_differences({"a": one, "b": other}, y)
-    five = score_differences(
-        {"a": np.repeat(one, 5), "b": np.repeat(other, 5)},
-        np.repeat(y, 5),
-        clusters=np.repeat(np.arange(200), 5),
-    )
-    for a, b in zip(once, five, strict=True):
-        assert (a.mean, a.error, a.p_value) == pytest.approx((b.mean, b.error, b.p_value), rel=1e-9)
-
-
 @pytest.mark.parametrize(("rate", "spread"), [slow((0.4, 1.0)), (0.003, 0.0)])
 def test_the_test_of_a_group_rejects_calibrated_clusters_rarely(rate, spread, seed, monkeypatch):
     """By a share of 0.06. Rows as if they were
@@ -297,16 +284,6 @@ def test_intervals_of_groups_hold_together(clustered, seed, monkeypatch):
             held, alone = held + inside * found, alone + inside * (1 - found)
     assert held >= 23
     assert (alone >= 23) == (not clustered)  # rows as independent are the control
-
-
-def test_independent_rows_in_the_order_of_forecasts_are_rarely_said_to_depend(seed):
-    """Though they are miscalibrated. At the level 5 %: more than 15 of 100 in under 1 in 10,000 cases."""
-    found = []
-    for i in range(100):
-        generator = np.random.default_rng([seed, 99, i])
-        p = np.sort(generator.random(300))
-        found.append(drift_test(p, (generator.random(300) < 0.1 + 0.8 * p) * 1.0).correlation_p)
-    assert np.sum(np.array(found) <= 0.05) <= 15
 
 
 @pytest.mark.parametrize("ragged", [False, True])

@@ -169,34 +169,42 @@ def after_another(rng, n, rho):
     return scipy.special.ndtr(autoregressive(rng, n, rho))
 
 
+def after_each_other(rng, n, rho):
+    p = rng.random(n)
+    return p, after_another(rng, n, rho) < p, None
+
+
+#: forecasts, outcomes and clusters; the share of drift and that of dependence with p ≤ 0.05, at most
 DRIFTLESS = {
-    "uniform": lambda rng: (rng.random(1000), None),
-    "rare": lambda rng: (np.full(1000, 0.01), None),
-    "sharp, then not": lambda rng: (np.repeat([0.01, 0.5], [900, 100]), None),
-    "five rows a time": lambda rng: (np.repeat(rng.random(200), 5), np.repeat(np.arange(200), 5)),
-}
+    "uniform": (lambda rng: (p := rng.random(1000), rng.random(1000) < p, None), 0.06, 0.06),
+    "rare": (lambda rng: (np.full(1000, 0.01), rng.random(1000) < 0.01, None), 0.06, 0.06),
+    "sharp, then not": (
+        lambda rng: (p := np.repeat([0.01, 0.5], [900, 100]), rng.random(1000) < p, None), 0.06, 0.06,
+    ),
+    "five rows a time": (
+        lambda rng: (p := np.repeat(rng.random(200), 5), np.repeat(rng.random(200), 5) < p, np.arange(1000) // 5),
+        0.06, 0.06,
+    ),
+    "in order, overconfident": (
+        lambda rng: (p := np.sort(rng.random(300)), rng.random(300) < 0.1 + 0.8 * p, None), 1.0, 0.06,
+    ),
+    "AR(.9)": (lambda rng: after_each_other(rng, 100, 0.9), 0.07, 1.0),
+    "AR(.5)": (lambda rng: after_each_other(rng, 300, 0.5), 0.07, 1.0),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("design", DRIFTLESS)
-def test_drift_keeps_its_size(design, seed):
-    """By Kolmogorov's law the third had p ≤ 0.05 in 18 % of cases, and the last 81 %."""
-    rng, drifts = np.random.default_rng([seed, 2]), []
-    for _ in range(200):
-        p, clusters = DRIFTLESS[design](rng)
-        chance = rng.random(1000) if clusters is None else rng.random(200)[clusters]
-        drifts.append(drift_test(p, (chance < p).astype(float), clusters=clusters, seed=seed))
-    assert rare([drift.p_value for drift in drifts], 0.06, 200)
-    assert rare([drift.correlation_p for drift in drifts], 0.06, 200)
+def test_drift_and_dependence_keep_their_size(design, seed):
+    """By Kolmogorov's law the third had p ≤ 0.05 in 18 % of cases, and the fourth 81 %.
 
-
-@pytest.mark.parametrize(("n", "rho"), [(100, 0.9), (300, 0.5)])
-def test_dependence_is_no_drift(n, rho, seed):
-    """Found in 6.5 and 5.8 % of 400; with the correlation of neighbours alone in 60 % at AR(0.9)."""
-    rng, found = np.random.default_rng([seed, 3]), []
+    Dependence is no drift: found in 6.5 and 5.8 % of 400; with the correlation of neighbours alone in 60 % at AR(0.9).
+    """
+    rng, drifts, (draw, drift, dependence) = np.random.default_rng([seed, 2]), [], DRIFTLESS[design]
     for _ in range(200):
-        p = rng.random(n)
-        found.append(drift_test(p, (after_another(rng, n, rho) < p).astype(float)).p_value)
-    assert rare(found, 0.07, 200)
+        p, y, clusters = draw(rng)
+        drifts.append(drift_test(p, y.astype(float), clusters=clusters, seed=seed))
+    assert rare([one.p_value for one in drifts], drift, 200)
+    assert rare([one.correlation_p for one in drifts], dependence, 200)
 
 
 def test_drift_is_found(seed):
@@ -217,27 +225,15 @@ def test_drift_is_found(seed):
         assert (weighted.statistic, weighted.correlation_p) == pytest.approx(wanted)
 
 
-def test_differences_are_those_of_a_paired_test():
+def test_differences_are_corrected_for_their_number_and_lack_where_scores_are_infinite():
     rng = np.random.default_rng(3)
     p, y = rng.random(300), (rng.random(300) < 0.5).astype(float)
-    q = np.clip(p + 0.1, 0.01, 0.99)
-    found = score_differences({"a": p, "b": q}, y)
+    forecasts = {"a": p, "b": np.clip(p + 0.1, 0.01, 0.99)}
+    found = score_differences(forecasts, y)
     assert [(d.score, d.first, d.second) for d in found] == [("brier", "a", "b"), ("log", "a", "b")]
-    scores = (lambda x: (x - y) ** 2), (lambda x: -np.log(np.where(y == 1, x, 1 - x)))
-    for d, score in zip(found, scores, strict=True):
-        wanted = score(p) - score(q)
-        assert d.mean == pytest.approx(wanted.mean(), abs=1e-14)
-        assert d.error == pytest.approx(wanted.std(ddof=1) / math.sqrt(300), rel=1e-12)
-        t, skewness = wanted.mean() / d.error, scipy.stats.skew(wanted) / math.sqrt(300)
-        mended = t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6  # Hall 1992
-        wanted = [2 * scipy.stats.t.sf(abs(each), 299) for each in (t, mended)]
-        assert d.p_value == pytest.approx(max(wanted), rel=1e-9)
+    log = np.subtract(*(-np.log(np.where(y == 1, x, 1 - x)) for x in forecasts.values()))
+    assert (found[1].mean, found[1].error) == pytest.approx((log.mean(), log.std(ddof=1) / math.sqrt(300)))
     assert [d.adjusted for d in found] == holm([d.p_value for d in found])
-    # Whole weights are rows that are there so often, in the mean.
-    w = rng.integers(1, 4, 300)
-    weighted = score_differences({"a": p, "b": q}, y, w.astype(float))[0]
-    repeated = score_differences({"a": np.repeat(p, w), "b": np.repeat(q, w)}, np.repeat(y, w))
-    assert weighted.mean == pytest.approx(repeated[0].mean, abs=1e-14)
     # An infinite score has none, equal columns differ by nothing, and one sample tells nothing.
     y = np.array([1.0, 0.0, 1.0])
     sure = score_differences({"a": np.array([0.0, 0.5, 0.5]), "b": np.full(3, 0.5)}, y)
@@ -278,35 +274,6 @@ def test_rows_of_no_weight_are_no_samples(light):
     for d in score_differences(forecasts, y, np.where(np.arange(1000) < 29, 1.0, light)):
         assert (d.p_value, d.adjusted) == (None, None)
         assert d.error > 0.0
-
-
-def test_weighted_differences_keep_their_size(seed):
-    """400 logs of 34 heavy rows among 300, by a share of 0.06."""
-    rng, found = np.random.default_rng([seed, 7]), []
-    for _ in range(400):
-        q = rng.uniform(0.1, 0.9, 300)
-        forecasts = {name: np.clip(q + rng.normal(0.0, 0.1, 300), 0.02, 0.98) for name in "ab"}
-        weights = np.where(np.arange(300) < 34, rng.uniform(50.0, 100.0, 300), 0.1)
-        found.append(score_differences(forecasts, (rng.random(300) < q).astype(float), weights)[0].p_value)
-    found = [p_value for p_value in found if p_value is not None]
-    assert len(found) > 300
-    assert rare(found, 0.06, len(found))
-
-
-def test_dependence_of_neighbours_widens_the_error(seed):
-    """Rows that are there twice say no more: with blocks the error is nearly that of the rows once.
-
-    Of 20,000 blocks it varies by some 0.7 % for each of 2 to 8 rows: 15 % are more than seven standard deviations.
-    """
-    rng = np.random.default_rng([seed, 4])
-    p, q, y = rng.random(20_000), rng.random(20_000), (rng.random(20_000) < 0.5).astype(float)
-    once = score_differences({"a": p, "b": q}, y)[0].error
-    a, b, twice = (np.repeat(x, 2) for x in (p, q, y))
-    plain = score_differences({"a": a, "b": b}, twice)[0]
-    blocks = score_differences({"a": a, "b": b}, twice, in_time=True)[0]
-    assert plain.error == pytest.approx(once / math.sqrt(2.0), rel=1e-3)
-    assert once * 0.85 < blocks.error < once * 1.15
-    assert (plain.blocks, blocks.p_value > plain.p_value) == (0, True)
 
 
 def test_paired_tests_in_time_keep_their_level(seed):
