@@ -9,7 +9,7 @@ import scipy.stats
 
 import onlinecal as oc
 from onlinecal.logs import inference
-from onlinecal.logs.cautions import cautions, duplicates
+from onlinecal.logs.cautions import cautions, duplicates, order_caution, tiny_groups
 from onlinecal.logs.clusters import lags_of
 from onlinecal.logs.inference import calibration_test, drift_test, holm, p_large_n, score_differences
 from onlinecal.logs.resampling import Resample
@@ -335,6 +335,34 @@ def test_each_caution_is_said_where_it_holds_and_nowhere_else():
     nearly = [0.3, 0.7] * 50, [0, 1] * 50, [1.0, 1.1] * 50
     assert said_of(*nearly, samples=99.7, rows=100).startswith(
         "all forecasts are multiples of 1/10 (2 values)"
+    )
+
+
+def test_cautions_begin_where_they_are_said_to():
+    """Levels of tests, the share of weights and of levels of their own, and rows of groups."""
+    p, y = np.array([0.3, 0.6, 0.77123] * 40), np.array([0, 1, 0] * 40)
+    drift = lambda drift=0.5, alike=0.5: inference.Drift(1.0, drift, 0.0, alike)  # noqa: E731
+    for words, there, not_there in (
+        ("changes over time", {"drift": drift(0.0499)}, {"drift": drift(0.05)}),
+        ("near each other", {"drift": drift(alike=0.0499)}, {"drift": drift(alike=0.05)}),
+        ("too optimistic", {"drift": drift(alike=0.01)}, {"drift": drift(alike=0.01), "blocks": 3}),
+        ("3 blocks of rows", {"blocks": 3}, {"blocks": 3, "too_few": "few"}),
+        ("as much as", {"samples": 107.9, "rows": 120}, {"samples": 108.1, "rows": 120}),
+        ("as much as", {"samples": 99.4, "rows": 100}, {"samples": 99.6, "rows": 100}),
+        ("different forecasts", {"samples": 4.0, "rows": 3}, {"samples": 4.0, "rows": 4}),
+    ):
+        assert words in said_of(p, y, **there)
+        assert words not in said_of(p, y, **not_there)
+    assert order_caution(drift(alike=0.01))
+    assert not order_caution(drift(alike=0.0101))
+    few = {f"g{i}": 29.0 for i in range(6)}
+    assert tiny_groups({"a": 30.0}) == []
+    assert tiny_groups({"a": 29.0, "b": 30.0}) == [
+        "1 of 2 groups has fewer than 30 rows ('a'): little can be said of it"
+    ]
+    assert (
+        "6 of 7 groups have fewer than 30 rows ('g0', 'g1', 'g2', 'g3', 'g4', …)"
+        in tiny_groups(few | {"b": 30.0})[0]
     )
 
 

@@ -329,6 +329,17 @@ def test_what_is_large_or_larger_than_memory_is_read_in_parts(tmp_path, monkeypa
         large.setattr(source, "LARGE_BYTES", 2**10)
         assert in_parts()
         assert not in_parts(in_parts=False)
+    # A file takes 20 times its size; with more than half of what is free it is read in parts.
+    for free, there in ((39.9, True), (40.1, False)):
+        with monkeypatch.context() as small:
+            small.setattr(source, "free_memory", lambda free=free: free * path.stat().st_size)
+            assert in_parts() == there
+            small.setattr(source, "free_memory", lambda free=free: free * path.stat().st_size / 2.0)
+            if there:
+                with pytest.raises(InvalidData):
+                    in_parts(in_parts=False)
+            else:
+                assert not in_parts(in_parts=False)
     monkeypatch.setattr(source, "free_memory", lambda: 1.0)
     parts = {"in_parts": True}
     for given, options, asked, error, words in (
