@@ -59,6 +59,8 @@ def test_outcomes_of_clusters_vary_as_they_are_seen_to(weighted, seed):
     gamma = oc.JointDistribution.from_samples(p, y, weights=w)
     resample = Clustered(gamma, (p, y, w), labels)
     drawn = np.concatenate([change.residuals for change in resample.changes("calibrated", 4000, generator)])
+    # Means are those forecast: each is off by 6 standard errors with 2e-9.
+    assert (np.abs(drawn.mean(axis=0)) < 6.0 * drawn.std(axis=0) / 4000**0.5).all()
     power, beyond = 0.0, []
     for rows in np.arange(1500).reshape(300, 5):
         both = np.minimum.outer(p[rows], p[rows]) - np.outer(p[rows], p[rows])
@@ -69,16 +71,6 @@ def test_outcomes_of_clusters_vary_as_they_are_seen_to(weighted, seed):
     assert abs((drawn.sum(axis=1) ** 2).mean() * w.sum() ** 2 / power - 1.0) < 4.0 * (2.0 / 4000) ** 0.5
     # The mean square beyond that of independent rows is the one seen, and its standard error.
     assert power - (w**2 * p * (1.0 - p)).sum() == pytest.approx(sum(beyond) + np.linalg.norm(beyond))
-
-
-def test_a_cluster_may_be_worse_than_those_seen_where_an_outcome_is_rare():
-    """Three of 40 clusters have one outcome 1 each; one more cluster of losses .95² adds .02 to the upper end."""
-    y = np.zeros(400)
-    y[[5, 105, 205]] = 1.0
-    (row,) = evaluate(
-        np.full(400, 0.05), y, clusters=np.arange(400) // 10, measures=["brier"], bootstrap=400
-    ).rows
-    assert row.interval[1] > 0.04
 
 
 @pytest.mark.parametrize(("rate", "spread"), [slow((0.4, 1.0)), (0.003, 0.0)])
@@ -204,20 +196,6 @@ def test_few_independent_times_keep_their_intervals_and_dependent_ones_lose_them
         left += not blocks_in_time(y - p).too_few
     assert refused <= 42
     assert left <= 60
-
-
-@pytest.mark.parametrize("shared", [0.0, 0.5, 1.0])
-def test_outcomes_of_clusters_are_drawn_with_their_dependence(shared, seed):
-    """The fit errs by 0.03 (one standard error of 2000 clusters, with one added): limits are 4 of these away. Mean
-    outcomes of 200 draws are those predicted, within 5 standard errors."""
-    generator = np.random.default_rng([seed, 96])
-    p, labels = generator.choice(LEVELS, 10_000), np.repeat(np.arange(2000), 5)
-    of = np.where(generator.random(10_000) < shared, generator.random(2000)[labels], generator.random(10_000))
-    y = (of < p) * 1.0
-    resample = Clustered(oc.JointDistribution.from_samples(p, y), (p, y, np.ones(10_000)), labels)
-    assert abs(resample.shared**2 - shared**2) < 0.12
-    means = np.mean([resample.calibrated(generator).means for _ in range(200)], axis=0)
-    assert np.abs(means - LEVELS).max() < 5.0 * (0.25 / 450 * 5 / 200) ** 0.5
 
 
 @pytest.mark.parametrize("rare", [False, True])
