@@ -271,20 +271,16 @@ def panel(sizes, chances, shared, weigh=None) -> Design:
 
 _ROWS = [1] * 300
 MEANS = {
-    "300 rows, squares of exponential weights": panel(
-        _ROWS, LEVELS, 0.0, lambda g, n: g.exponential(size=n) ** 2
-    ),
+    "300 rows, squares of exponential weights": panel(_ROWS, LEVELS, 0.0, lambda g, n: g.exponential(size=n) ** 2),
     "300 rows, log-normal weights, σ = 1.5": panel(_ROWS, LEVELS, 0.0, lambda g, n: g.lognormal(0.0, 1.5, n)),
-    "300 rows, Pareto weights, events of 4 %": panel(
-        _ROWS, 0.08 * LEVELS, 0.0, lambda g, n: g.pareto(2.5, n) + 1.0
-    ),
+    "300 rows, Pareto weights, events of 4 %": panel(_ROWS, 0.08 * LEVELS, 0.0, lambda g, n: g.pareto(2.5, n) + 1.0),
     "50 clusters of 50": panel([50] * 50, LEVELS, 0.2),
     "15 clusters of 50": panel([50] * 15, LEVELS, 0.2),
     "15 clusters of 50, events of 5 %": panel([50] * 15, 0.1 * LEVELS, 0.2),
     "20 clusters of 5 equal outcomes": panel([5] * 20, LEVELS, 1.0),
     "60 clusters of 1 to 20": panel(_RAGGED, LEVELS, 0.5),
     "60 clusters of 1 to 20, events of 5 %": panel(_RAGGED, 0.1 * LEVELS, 0.5),
-}
+}  # fmt: skip
 
 
 def means(design: Design, simulations: int, seed: int = 0) -> Found:

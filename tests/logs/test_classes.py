@@ -116,6 +116,7 @@ def test_the_error_of_a_rare_class_is_found_beside_the_noise_of_frequent_ones():
     p, y = np.tile([0.49, 0.49, 0.02], (400, 1)), np.repeat([0, 1, 2], [185, 185, 30])
     found = evaluate_classes(p, y, draws=199)
     assert (found.worst.label, found.classes[2].adjusted) == (2, 1 / 200)
+    assert [row[0] for row in found.cells(1)[1]] == ["class", "2", "top label"]
     assert found.classes[0].adjusted > 0.05
 
 

@@ -11,9 +11,9 @@ from onlinecal.decisions.tasks import three_action, v_shaped
 from onlinecal.logs import intervals
 from onlinecal.logs.clusters import Clustered
 from onlinecal.logs.evaluation import evaluate
-from onlinecal.logs.intervals import Measurement, certain_radii, mean_interval, order_statistic
+from onlinecal.logs.intervals import Measurement, certain_radii, joint_radii, mean_interval, order_statistic
 from onlinecal.logs.resampling import MOST_LEVELS, Resample
-from onlinecal.logs.witnessed import BLOCKS, Block, Past, fitted, kind_of, past_of
+from onlinecal.logs.witnessed import BLOCKS, Block, Kind, Past, fitted, kind_of, past_of, witnessed_ends
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import ends
 from tests.coverage_intervals import POPULATIONS
@@ -191,6 +191,69 @@ def test_the_line_of_log_odds_is_the_one_that_outcomes_come_from(seed):
     assert fitted(past_of(v, block), block).q == pytest.approx(q, abs=0.01)
     one = Block(*[np.where(np.arange(19) == 9, 1e-9, np.zeros((2, 19)))] * 2)
     assert fitted(past_of(v, one), one).q == pytest.approx(v, abs=1e-6)
+
+
+def test_ends_of_all_grids_share_the_error():
+    """Of grids up to 1/(2√n): the least of their ends, none of which is below 1/m."""
+    generator = np.random.default_rng(3)
+    for n in (60, 2000):
+        block = random_block(generator, np.arange(1, 20) / 20, n)
+        gamma, squares = past_of(np.arange(1, 20) / 20, block).gamma, block.squares
+        squares = squares[:, block.mass.sum(axis=0) > 0.0]
+        grids = [2**k for k in range(11) if 2**k <= 2.0 * n**0.5]
+        ends_ = [
+            max(kind_of("scdl_binned", {}, gamma)[0].above(gamma, squares, 0.05 / len(grids), m=m), 1.0 / m)
+            for m in grids
+        ]
+        assert kind_of("scdl", {}, gamma)[0].above(gamma, squares, 0.05) == pytest.approx(min(ends_))
+
+
+def test_witnesses_are_learnt_on_all_blocks_before_and_the_better_kind_is_taken():
+    """By what each has gained so far, and at first the line. An end that is not alone fails in half of the cases."""
+    generator, v, asked = np.random.default_rng(4), np.arange(1, 10) / 10, []
+    blocks = [random_block(generator, v, 40) for _ in range(6)]
+    gamma = past_of(v, sum(blocks[1:], start=blocks[0])).gamma
+
+    def find(past):
+        return np.stack((-past.q, past.q)), 0.7
+
+    def limit(gains, mass, squares, within, level):
+        asked.append((gains, mass, squares, within, level))
+        return float(np.average(gains, weights=mass)), 1.0
+
+    kind = Kind(find, lambda gamma, squares, fails: fails)
+    found = witnessed_ends({0: (kind, {}, True), 1: (kind, {}, False)}, gamma, None, blocks, 0.9, limit)
+    gained, measured = np.zeros(2), []
+    for i, block in enumerate(blocks[1:], start=1):
+        before = sum(blocks[1:i], start=blocks[0])
+        either = [find(each)[0] for each in (past_of(v, before), fitted(past_of(v, before), before))]
+        better = either[1] if gained[1] >= gained[0] else either[0]
+        gained += [(each * block.mass).sum() for each in either]
+        measured += zip(better[block.mass > 0.0], block.mass[block.mass > 0.0], strict=True)
+    gains, mass = np.array(measured).T
+    low = np.average(gains, weights=mass)
+    assert (found[0], found[1]) == (
+        (pytest.approx(low), pytest.approx(0.05)),
+        (found[0][0], pytest.approx(0.025)),
+    )
+    for seen, level in zip(asked, (0.9, 0.95), strict=True):
+        assert seen[0] == pytest.approx(gains)
+        assert (seen[1].sum(), seen[2].sum(), seen[4]) == (mass.sum(), mass.sum(), pytest.approx(level))
+        assert seen[3][0] <= gains.min() <= gains.max() <= seen[3][1]
+
+
+def test_radii_are_in_proportion_to_mean_seminorms():
+    """A share `level` of either kind of draws is below all of them; a seminorm that is always 0 has no radius."""
+    rng = np.random.default_rng(5)
+    kinds = [
+        rng.exponential(size=(99, 3)) * [1.0, 5.0, 0.0],
+        rng.exponential(size=(99, 3)) ** 2 * [1.0, 5.0, 0.0],
+    ]
+    scale = np.concatenate(kinds).mean(axis=0)
+    times = max(np.sort((draws[:, :2] / scale[:2]).max(axis=1))[89] for draws in kinds)  # the 90th of 99
+    assert joint_radii(kinds, 0.9) == pytest.approx(times * scale)
+    assert (joint_radii(kinds, 0.995) == math.inf).all()
+    assert (joint_radii([np.full((9, 2), math.inf)], 0.5) == math.inf).all()
 
 
 def test_means_of_levels_are_drawn_towards_the_forecasts():
