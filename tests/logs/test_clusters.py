@@ -5,14 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.stats
 from scipy.special import ndtr
 
 import onlinecal as oc
-from onlinecal.logs import inference, measuring
 from onlinecal.logs.clusters import DEPENDENT, Blocks, Clustered, blocks_in_time, cluster_means, lags_of
 from onlinecal.logs.evaluation import evaluate
-from onlinecal.logs.inference import calibration_test, drift_test, score_differences, scores
+from onlinecal.logs.inference import drift_test, score_differences, scores
 from onlinecal.logs.intervals import mean_interval
 from onlinecal.logs.measuring import Settings, measure_log
 from onlinecal.logs.regression import recalibration, smoothed
@@ -20,7 +18,6 @@ from onlinecal.logs.resampling import Resample
 from tests.command_line import onlinecal
 from tests.coverage_intervals import autoregressive, times
 from tests.logs.made import log_of
-from tests.marks import slow
 
 LEVELS = (np.arange(20) + 0.5) / 20
 
@@ -71,29 +68,6 @@ def test_outcomes_of_clusters_vary_as_they_are_seen_to(weighted, seed):
     assert abs((drawn.sum(axis=1) ** 2).mean() * w.sum() ** 2 / power - 1.0) < 4.0 * (2.0 / 4000) ** 0.5
     # The mean square beyond that of independent rows is the one seen, and its standard error.
     assert power - (w**2 * p * (1.0 - p)).sum() == pytest.approx(sum(beyond) + np.linalg.norm(beyond))
-
-
-@pytest.mark.parametrize(("rate", "spread"), [slow((0.4, 1.0)), (0.003, 0.0)])
-def test_the_test_of_a_group_rejects_calibrated_clusters_rarely(rate, spread, seed, monkeypatch):
-    """By a share of 0.06. Rows as if they were
-    independent reject in 78 % of cases of others. A bias of 0.2 is found in all of 10 samples.
-    """
-    monkeypatch.setattr(inference, "GROUP_DRAWS", 299)
-    clustered, alone, biased = [], [], []
-    for i in range(100):
-        rng = np.random.default_rng([seed, 94, i])
-        labels = np.repeat(np.arange(200), 5)
-        p = rate * (1.0 + spread * rng.uniform(-1.0, 1.0, 200))[labels]
-        y = (np.where(rng.random(1000) < 0.9, rng.random(200)[labels], rng.random(1000)) < p) * 1.0
-        gamma = oc.JointDistribution.from_samples(p, y)
-        clustered.append(calibration_test(Clustered(gamma, (p, y, np.ones(1000)), labels), i))
-        if spread and i < 10:
-            alone.append(calibration_test(Resample(gamma, None), i))
-            shifted = oc.JointDistribution.from_samples(p + 0.2, y)
-            biased.append(calibration_test(Clustered(shifted, (p + 0.2, y, np.ones(1000)), labels), i))
-    assert scipy.stats.binom.sf(sum(x <= 0.05 for x in clustered) - 1, 100, 0.06) > 1e-7
-    assert all(x <= 0.05 for x in biased)
-    assert not spread or min(alone) <= 0.05  # but for 1e-6
 
 
 def test_the_command_takes_rows_of_one_label_or_time_as_a_cluster(tmp_path):
@@ -198,36 +172,6 @@ def test_few_independent_times_keep_their_intervals_and_dependent_ones_lose_them
     assert left <= 60
 
 
-@pytest.mark.parametrize("rare", [False, True])
-def test_bands_count_clusters(rare, seed):
-    """Calibrated rows, five of one outcome each, also rare and distinct.
-
-    A band of 95 % holds the curve in fewer than 28 of 40 samples in under 1e-6 of cases. Shares of pointwise ones have
-    a mean of 0.94 or more and a standard deviation of 0.19 or less. Of 40, 0.75 is 6 standard errors away.
-    """
-    chances = np.random.default_rng([seed, 97]).random(4000) / 10 if rare else LEVELS
-    whole, near, alone = 0, [], []
-    for i in range(40):
-        generator = np.random.default_rng([seed, 98, i])
-        p = np.repeat(generator.choice(chances, 400), 5)
-        y, labels = (np.repeat(generator.random(400), 5) < p) * 1.0, np.repeat(np.arange(400), 5)
-        gamma = oc.JointDistribution.from_samples(p, y)
-        resample = Clustered(gamma, (p, y, np.ones(len(p))), labels)
-        found = recalibration(gamma, draws=39, seed=i, resample=resample)
-        whole += bool(((found.lowest <= found.means) & (found.means <= found.highest)).all())
-        truth = oc.JointDistribution.from_counts(
-            gamma.predictions, gamma.counts, gamma.counts * gamma.predictions
-        )
-        for share, given in ((near, resample), (alone, None)):
-            curve = smoothed(gamma, points=51, resample=given)
-            low, high = curve.band(0.95)
-            here = (curve.at >= p.min()) & (curve.at <= p.max())
-            mean = smoothed(truth, sigma=curve.sigma, points=51).means
-            share.append(((low <= mean) & (mean <= high))[here].mean())
-    assert whole >= 28
-    assert np.mean(near) > 0.75 > np.mean(alone)  # the control
-
-
 def test_samples_near_a_point_are_clusters_or_rows():
     p = np.repeat(LEVELS, 200)
     y = np.tile(np.repeat([0.0, 1.0], 5), len(p) // 10)
@@ -241,27 +185,6 @@ def test_samples_near_a_point_are_clusters_or_rows():
     beyond = np.ones((3, 25)), place, np.full(3, 0.5)
     assert five.samples_near(*beyond) == pytest.approx(np.full(3, 800.0))
     assert Resample(gamma, (p, y, w)).samples_near(*beyond) == pytest.approx(np.full(3, 4000.0))
-
-
-@pytest.mark.parametrize("clustered", [True, False])
-def test_intervals_of_groups_hold_together(clustered, seed, monkeypatch):
-    """If all rows of a table hold in 95 % of cases, fewer than 23 of 30 tables do in under 1 of 10,000."""
-    monkeypatch.setattr(measuring, "calibration_test", lambda *_: 1.0)  # which is tested above
-    held, alone = 0, 0
-    for i in range(30):
-        generator = np.random.default_rng([seed, 102, i])
-        p = np.repeat(0.1 * generator.choice(LEVELS, 1000), 5)
-        y, labels = (np.repeat(generator.random(1000), 5) < 2.0 * p) * 1.0, np.repeat(np.arange(1000), 5)
-        if not clustered:
-            y = (generator.random(5000) < 2.0 * p) * 1.0
-        groups = {str(k): np.flatnonzero(labels % 8 == k) for k in range(8)}
-        for found, given in ((1, labels), (0, None)):
-            log = log_of(p, y, clusters=given, cluster="event" * found, groups=groups)
-            parts = measure_log(log, Settings(0, measures=("brier",))).columns[0].groups
-            inside = all(a.interval[0] <= p[groups[a.name]].mean() <= a.interval[1] for a in parts)
-            held, alone = held + inside * found, alone + inside * (1 - found)
-    assert held >= 23
-    assert (alone >= 23) == (not clustered)  # rows as independent are the control
 
 
 @pytest.mark.parametrize("ragged", [False, True])

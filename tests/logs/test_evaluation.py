@@ -12,7 +12,6 @@ from onlinecal.core.errors import UnknownName
 from onlinecal.core.joint import JointDistribution
 from onlinecal.logs import evaluated
 from onlinecal.logs.evaluation import evaluate
-from onlinecal.logs.resampling import Resample
 from onlinecal.measures import MEASURES, Bracket
 from tests.strategies import gammas, many_levels
 
@@ -84,29 +83,6 @@ def test_draws_depend_on_the_seed_alone(monkeypatch):
 
     with pytest.raises(Exception, match=r"ZeroDivisionError|division"):
         evaluate([0.5] * 40, [0, 1] * 20, measures=[fails, "cdl"], reference=200)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_resampling_draws_samples_with_replacement(weighted, seed):
-    """Means over 4000 resamples, within 6 standard errors of what they must be; each misses with 2e-9 or so."""
-    p = np.array([0.2, 0.2, 0.2, 0.7, 0.7, 0.9])
-    y = np.array([0, 1, 0, 1, 1, 0])
-    w = np.array([1.0, 2.0, 0.5, 1.0, 0.0, 3.0]) if weighted else np.ones(6)
-    gamma = JointDistribution.from_samples(p, y, weights=w if weighted else None)
-    resample = Resample(gamma, (p, y.astype(float), w) if weighted else None)
-    generator = np.random.default_rng([seed, 17])
-    n, kept = resample.total, w > 0
-    assert n == kept.sum()
-    draws = np.empty((4000, 4))
-    for row in draws:
-        new = resample.bootstrap(generator)
-        at = {v: (c, s) for v, c, s in zip(new.predictions, new.counts, new.positives, strict=True)}
-        row[:] = *at.get(0.2, (0, 0)), *at.get(0.9, (0, 0))
-    for column, chosen in enumerate([p == 0.2, (p == 0.2) & (y == 1), p == 0.9, (p == 0.9) & (y == 1)]):
-        each = np.where(chosen, w, 0.0)[kept]
-        assert abs(draws[:, column].mean() - each.sum()) <= 6 * math.sqrt(n * each.var() / len(draws))
-        # The variance as well, within 20 %: a factor of two would show.
-        assert draws[:, column].var() == pytest.approx(n * each.var(), rel=0.2)
 
 
 def test_a_value_that_every_draw_has_is_no_evidence():

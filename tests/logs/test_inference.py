@@ -10,7 +10,7 @@ import scipy.stats
 import onlinecal as oc
 from onlinecal.logs import inference
 from onlinecal.logs.cautions import cautions, duplicates, order_caution, tiny_groups
-from onlinecal.logs.clusters import lags_of
+from onlinecal.logs.clusters import Clustered, lags_of
 from onlinecal.logs.inference import calibration_test, drift_test, holm, p_large_n, score_differences
 from onlinecal.logs.resampling import Resample
 from onlinecal.measures.cutoff import largest_exceeds, range_exceeds
@@ -28,15 +28,27 @@ def p_of(gamma, seed, samples=None):
     return calibration_test(Resample(gamma, samples), seed)
 
 
-def test_the_calibration_test_keeps_its_size_and_sees_a_bias(seed):
-    rng = np.random.default_rng(seed)
-    found = []
-    for i in range(150):
-        p = np.round(rng.beta(2, 5, 40), 1)
-        found.append(p_of(G.from_samples(p, rng.random(40) < p), i))
-    assert rare(found, 0.05, 150)
-    # All outcomes 1 at 0.1, 40 times: the same happens with probability 1e-40.
-    assert p_of(G.from_counts([0.1], [40], [40]), 0) == 1e-4
+@pytest.mark.parametrize("kind", ["levels", "rows", "clusters"])
+def test_the_p_value_of_calibration_is_the_share_of_drawn_outcomes(kind, monkeypatch, seed):
+    """By the largest sum of errors of forecasts in an interval. All outcomes 1 at .1, 40 times, are refuted."""
+    monkeypatch.setattr(inference, "GROUP_DRAWS", 299)
+    rng = np.random.default_rng([seed, 1])
+    for i in range(10):
+        p = np.round(rng.beta(2, 5, 120), 1 if kind == "levels" else 6)
+        y, of = (rng.random(120) < p).astype(float), np.arange(120) // 3
+        gamma, each = G.from_samples(p, y), (p, y, np.ones(120))
+        resample = Clustered(gamma, each, of) if kind == "clusters" else Resample(gamma, None)
+        by = Resample(gamma, each) if kind == "rows" else resample
+        sums = np.concatenate(
+            [
+                one.residuals.cumsum(axis=1)
+                for one in by.changes("calibrated", 299, np.random.default_rng([i, 5]))
+            ]
+        )
+        drawn = np.maximum(sums.max(axis=1), 0.0) - np.minimum(sums.min(axis=1), 0.0)
+        share = (1 + (drawn >= oc.measures.cutoff_ce(gamma) - 1e-12).sum()) / 300
+        assert calibration_test(resample, i) == pytest.approx(share)
+    assert p_of(G.from_counts([0.1], [40], [40]), 0) == 1 / 300
 
 
 def test_the_calibration_test_of_many_levels_is_its_limit():

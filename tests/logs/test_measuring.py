@@ -17,6 +17,7 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import Table, scanned
 from onlinecal.logs import reference, source
 from onlinecal.logs.cautions import unresolved_bounds
+from onlinecal.logs.clusters import Clustered
 from onlinecal.logs.evaluation import DECIDING, evaluate
 from onlinecal.logs.inference import calibration_test, holm
 from onlinecal.logs.measuring import Settings, measure_log
@@ -127,6 +128,21 @@ def test_groups_and_stretches_of_time(tmp_path):
     assert any("'west'" in said for said in report(tmp_path, table, by=("site",), forecasts=("p",)).cautions)
 
 
+def test_intervals_of_groups_count_clusters(tmp_path):
+    """By Clopper and Pearson for as many samples as the clusters of a group tell; each of two fails in a half."""
+    table = frame(600).sort_values("site").assign(of=np.arange(600) // 5)
+    for part in report(tmp_path, table, NONE, forecasts=("p",), by=("site",), cluster="of").columns[0].groups:
+        p, y, of = (table[table["site"] == part.name][name].to_numpy() for name in ("p", "y", "of"))
+        gamma = G.from_samples(p, y)
+        resample = Clustered(gamma, (p, y * 1.0, np.ones(len(p))), of)
+        n = resample.samples_near(None, np.zeros(gamma.levels, int), np.array([y.mean()]))[0]
+        ones, tail = n * y.mean(), 0.05 / 6
+        ends = beta.ppf(tail, ones, n - ones + 1), beta.isf(tail, ones + 1, n - ones)
+        assert part.interval == pytest.approx([end - p.mean() for end in ends])
+        residuals = np.bincount(of, y - p)
+        assert part.error == pytest.approx(np.sqrt(residuals @ residuals) / len(p))
+
+
 def test_weights_are_as_rows_that_are_there_so_often(tmp_path):
     table = frame(300)
     times = np.random.default_rng(1).integers(0, 4, 300)
@@ -189,11 +205,7 @@ def test_values_are_exact_at_every_size_and_draws_at_groups_of_levels(tmp_path, 
 
 @pytest.mark.parametrize("kind", ["single", "repeated", "weighted"])
 def test_draws_at_groups_are_sums_of_draws_at_levels(monkeypatch, kind, seed):
-    """Means and variances of outcomes 1 in a group are those of independent outcomes at its forecasts.
-
-    4000 draws of 8 groups: by normal tails a mean is 6 standard errors away with probability 2e-9, 3e-8 in all. A
-    variance is 12 % away, which is more than 5 standard errors, with probability 1e-7 each.
-    """
+    """A group has the sum of the outcomes drawn at its levels, and the mean of its forecasts."""
     monkeypatch.setattr(reference, "MOST_DRAWN", 50)
     monkeypatch.setattr(reference, "GROUPS", 8)
     v = np.linspace(0.05, 0.95, 97) ** 2
@@ -210,12 +222,11 @@ def test_draws_at_groups_are_sums_of_draws_at_levels(monkeypatch, kind, seed):
     )
     assert against.gamma.counts == pytest.approx(np.bincount(group, weights))
     assert against.gamma.positives == pytest.approx(np.bincount(group, weights * y))
-    generator = np.random.default_rng([seed, 31])
-    drawn = np.array([against.draw(generator).positives for _ in range(4000)])
-    variance = np.bincount(group, weights**2 * p * (1 - p))
-    off = (drawn.mean(axis=0) - np.bincount(group, weights * p)) / np.sqrt(variance / 4000)
-    assert np.abs(off).max() < 6.0
-    assert drawn.var(axis=0) == pytest.approx(variance, rel=0.12)
+    one, other = np.random.default_rng([seed, 31]), np.random.default_rng([seed, 31])
+    for _ in range(5):
+        ones = other.random(97) < v if kind == "single" else against.resample.calibrated(other).positives
+        group = np.searchsorted(whole.predictions[against.starts], v, "right") - 1
+        assert against.draw(one).positives == pytest.approx(np.bincount(group, ones))
 
 
 # ---------------------------------------------------------------- in parts

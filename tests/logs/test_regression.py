@@ -11,8 +11,9 @@ from sklearn.isotonic import IsotonicRegression
 
 import onlinecal as oc
 from onlinecal.logs import regression
-from onlinecal.logs.intervals import Resample
+from onlinecal.logs.clusters import Clustered
 from onlinecal.logs.regression import LEAST, recalibration, smoothed
+from onlinecal.logs.resampling import Resample
 from onlinecal.measures import smooth_ece
 
 G = oc.JointDistribution
@@ -64,6 +65,17 @@ def test_the_band_is_between_order_statistics():
     times = sorted(max(x / up, -x / down) for x in more)[37]
     assert found.lowest[0] == pytest.approx(max(min(middle - times * down, draws[0]), 0.0))
     assert found.highest[0] == pytest.approx(min(max(middle + times * up, draws[-1]), 1.0))
+    # Of several levels, with outcomes drawn by clusters: the isotonic regression of each draw.
+    p, y = np.repeat([0.2, 0.3, 0.6, 0.7], 60), np.arange(240) % 3 < 1
+    gamma = G.from_samples(p, y)
+    resample = Clustered(gamma, (p, y * 1.0, np.ones(240)), np.arange(240) // 4)
+    found, rng = recalibration(gamma, draws=39, seed=4, resample=resample), np.random.default_rng(4)
+    draws = [oc.isotonic(resample.calibrated(rng)) for _ in range(39)]
+    assert (found.lower.tolist(), found.upper.tolist()) == (
+        np.min(draws, 0).tolist(),
+        np.max(draws, 0).tolist(),
+    )
+    gamma = G.from_counts([0.3], [50], [40])
     few = recalibration(gamma, draws=38)
     assert (few.lower[0], few.upper[0]) == (0.0, 1.0)
     assert np.isnan(recalibration(gamma, level=0.0).lower).all()
@@ -134,13 +146,23 @@ def test_the_regression_is_that_of_the_definition(sigma):
     counts = rng.integers(1, 9, 14).astype(float)
     gamma = G.from_counts(v, counts, rng.binomial(counts.astype(int), 0.4))
     found = smoothed(gamma, sigma=sigma, points=23)
-    for t, mean, density, samples in zip(found.at, found.means, found.density, found.samples, strict=True):
+    p, y = (
+        np.repeat(v, counts.astype(int)),
+        np.concatenate([np.arange(n) < k for n, k in zip(counts, gamma.positives)]),
+    )
+    resample = Clustered(gamma, (p, y * 1.0, np.ones(len(p))), np.arange(len(p)) // 2)
+    near = smoothed(gamma, sigma=sigma, points=23, resample=resample).samples
+    for i, (t, mean, density, samples) in enumerate(
+        zip(found.at, found.means, found.density, found.samples, strict=True)
+    ):
         kernel = np.array([reflected(t, x, sigma) for x in v])
         assert density == pytest.approx((gamma.mass * kernel).sum(), rel=1e-9, abs=1e-300)
         if density > 1e-200:
             weights = gamma.counts * kernel
             assert mean == pytest.approx((weights * gamma.means).sum() / weights.sum(), abs=1e-9)
             assert samples == pytest.approx(weights.sum() ** 2 / (gamma.counts * kernel**2).sum(), rel=1e-9)
+            (own,) = resample.samples_near(kernel[None], np.arange(14), np.array([mean]))
+            assert near[i] == pytest.approx(own, rel=1e-6)
 
 
 def test_its_width_its_ends_and_what_is_far_from_all_levels():
@@ -164,12 +186,15 @@ def test_many_levels_are_spread_on_a_grid(monkeypatch):
     p = rng.random(1500)
     gamma = G.from_samples(p, rng.random(1500) < p)
     spread = {sigma: smoothed(gamma, sigma=sigma) for sigma in (0.005, 0.05)}
+    resample = Resample(gamma, (gamma.predictions, gamma.positives, np.ones(1500)))
+    of_rows = {sigma: smoothed(gamma, sigma=sigma, resample=resample).samples for sigma in spread}
     monkeypatch.setattr(regression, "MOST_LEVELS", 1500)
     for sigma, found in spread.items():
         exact = smoothed(gamma, sigma=sigma)
         assert np.abs(found.means - exact.means).max() < 0.5 * (0.001 / sigma) ** 2
         assert found.density == pytest.approx(exact.density, rel=(0.001 / sigma) ** 2)
         assert found.samples == pytest.approx(exact.samples, rel=0.2 * 0.001 / sigma)
+        assert of_rows[sigma] == pytest.approx(exact.samples, rel=2.0 * 0.001 / sigma)
 
 
 DESIGNS = {
