@@ -146,10 +146,8 @@ def test_the_regression_is_that_of_the_definition(sigma):
     counts = rng.integers(1, 9, 14).astype(float)
     gamma = G.from_counts(v, counts, rng.binomial(counts.astype(int), 0.4))
     found = smoothed(gamma, sigma=sigma, points=23)
-    p, y = (
-        np.repeat(v, counts.astype(int)),
-        np.concatenate([np.arange(n) < k for n, k in zip(counts, gamma.positives)]),
-    )
+    p = np.repeat(v, counts.astype(int))
+    y = np.arange(len(p)) - np.searchsorted(p, p) < np.repeat(gamma.positives, counts.astype(int))
     resample = Clustered(gamma, (p, y * 1.0, np.ones(len(p))), np.arange(len(p)) // 2)
     near = smoothed(gamma, sigma=sigma, points=23, resample=resample).samples
     for i, (t, mean, density, samples) in enumerate(
