@@ -120,6 +120,13 @@ def test_the_error_of_a_rare_class_is_found_beside_the_noise_of_frequent_ones():
     assert found.classes[0].adjusted > 0.05
 
 
+@pytest.mark.parametrize(("few", "said"), [(5, False), (6, True)])
+def test_levels_of_few_rows_are_cautioned_against_from_six_in_a_hundred_on(few, said):
+    p = np.repeat([[0.2, 0.3, 0.5], [0.3, 0.3, 0.4]], [100 - few, few], axis=0)
+    cautions = evaluate_classes(p, np.arange(100) % 3, draws=0).cautions
+    assert any("are on levels with fewer than 30" in each for each in cautions) is said
+
+
 EDGES = {
     "one class happens": (np.full((40, 3), 1 / 3), [1] * 40, "in no row happens: '0', '2'"),
     "zeros in v and q": ([[1, 0, 0], [0, 1, 0]] * 20, [0, 2] * 20, "log_loss is infinite: probability 0 in 20 rows"),

@@ -39,6 +39,14 @@ def test_few_clusters_have_no_interval_no_p_value_and_no_band(seed):
     assert np.isnan(recalibration(resample.gamma, resample=resample).lower).all()
     low, high = smoothed(resample.gamma, resample=resample).band(0.95)
     assert (low.max(), high.min()) == (0.0, 1.0)
+    # Fifteen do; and of clusters no p-value is that of the law for large n.
+    p, y, labels = events(np.random.default_rng([seed, 92]), 300)
+    for many, law in ((15, False), (300, False), (0, True)):
+        here = labels < (many or 300)
+        given = {"clusters": labels[here] if many else None, "measures": ["cutoff_ce"]}
+        (row,) = evaluate(p[here], y[here], **given, bootstrap=9, reference=9).rows
+        assert None not in (row.interval, row.p_value)
+        assert (row.p_large_n is not None) is law
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -171,6 +179,13 @@ def test_samples_near_a_point_are_clusters_or_rows():
     assert five.samples_near(None, place, gamma.means) == pytest.approx(np.full(20, 40.0))
     assert one.samples_near(None, place, gamma.means) == pytest.approx(np.full(20, 200.0))
     assert five.samples_near(np.ones((3, 20)), place, np.full(3, 0.5)) == pytest.approx(np.full(3, 800.0))
+    # Where outcomes of clusters are less alike they tell more, but for fewer than 30 clusters.
+    for size, samples in ((5, 200.0), (10, 20.0)):
+        of, within = np.arange(len(p)) // size, np.arange(len(p)) % size
+        y_ = (within < size / 2 + np.where(of % 2, 1.0, -1.0) * (1 if size == 10 else 0.5)) * 1.0
+        gamma_ = oc.JointDistribution.from_samples(p, y_)
+        found = Clustered(gamma_, (p, y_, w), of).samples_near(None, place, gamma_.means)
+        assert found == pytest.approx(np.full(20, samples))
     # Places beyond those of levels, as where more than a thousand levels are spread on a grid.
     beyond = np.ones((3, 25)), place, np.full(3, 0.5)
     assert five.samples_near(*beyond) == pytest.approx(np.full(3, 800.0))

@@ -8,7 +8,7 @@ from scipy import special, stats
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.tasks import three_action, v_shaped
-from onlinecal.logs import intervals
+from onlinecal.logs import intervals, resampling
 from onlinecal.logs.clusters import Clustered
 from onlinecal.logs.evaluation import evaluate
 from onlinecal.logs.intervals import Measurement, certain_radii, joint_radii, mean_interval, order_statistic
@@ -319,8 +319,8 @@ def test_a_function_of_ones_own_has_the_hull_of_two_bootstrap_intervals(seed):
     assert row.interval == pytest.approx(want, abs=1e-12)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_changes_have_the_covariance_of_resampled_masses(weighted, seed):
+@pytest.mark.parametrize("weighted", [False, True, "many"])
+def test_changes_have_the_covariance_of_resampled_masses(weighted, seed, monkeypatch):
     """4000 changes against as many resamples: variances of residuals within 20 % and what two added outcomes make.
 
     Means of resamples are those of the samples, within 6 standard errors; each misses with 2e-9.
@@ -329,6 +329,8 @@ def test_changes_have_the_covariance_of_resampled_masses(weighted, seed):
     p = generator.integers(1, 8, 500) / 8
     y = (generator.random(500) < 0.3).astype(float)
     w = generator.random(500) if weighted else np.ones(500)
+    if weighted == "many":  # outcomes of more samples are about normal at each level
+        monkeypatch.setattr(resampling, "MOST_LEVELS", 499)
     gamma = JointDistribution.from_samples(p, y, weights=w if weighted else None)
     resample = Resample(gamma, (p, y, w) if weighted else None)
     new = np.array([resample.bootstrap(generator).residuals for _ in range(4000)])

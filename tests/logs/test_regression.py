@@ -79,6 +79,8 @@ def test_the_band_is_between_order_statistics():
     few = recalibration(gamma, draws=38)
     assert (few.lower[0], few.upper[0]) == (0.0, 1.0)
     assert np.isnan(recalibration(gamma, level=0.0).lower).all()
+    # Of weights that are not whole there are no samples to draw again.
+    assert np.isnan(recalibration(G.from_counts([0.3, 0.6], [50, 10.5], [4, 5])).lower).all()
 
 
 def test_many_levels_are_rounded_and_the_rest_is_the_same():

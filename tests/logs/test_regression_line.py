@@ -140,6 +140,8 @@ def test_right_forecasts_of_certainty_tell_nothing(seed):
     p, y = sample(np.random.default_rng([seed, 4]))
     more = calibration_line([0.0, 1.0, *p], [0, 1, *y])
     assert [one.value for one in more] == pytest.approx([one.value for one in calibration_line(p, y)])
+    # Forecasts that differ by more than rounding have a slope.
+    assert math.isfinite(calibration_line([0.5, 0.50001] * 3, [0, 1, 1, 0, 1, 0]).slope.value)
 
 
 def test_one_sample_of_an_outcome_and_few_clusters_have_no_interval():
