@@ -382,6 +382,19 @@ def test_rows_without_an_outcome_bound_scores(rows):
         assert found[name] == pytest.approx((min(values), max(values)), abs=1e-12)
 
 
+def test_copies_are_cautioned_against_unless_they_are_in_one_cluster(tmp_path):
+    """On a grid only where a further column tells rows apart."""
+    for header, row, asked, said in (
+        ("p,y", "{0:.4f},1", {}, True), ("p,y", "0.5,1", {}, False),
+        ("id,p,y", "{1},0.5,1", {"questions": False}, True),
+        ("id,p,y", "{1},{0:.4f},1", {"cluster": "id"}, False), ("t,p,y", "{1},{0:.4f},1", {"time": "t"}, True),
+    ):  # fmt: skip
+        rows = "".join(row.format(0.11235 + i // 2 / 97, i // 2) + "\n" for i in range(60))
+        path = written(tmp_path, f"{header}\n{rows}".replace(",1\n", ",0\n", 20))
+        found = report_of(str(path), Asked(**asked), NONE)
+        assert any("30 of 60 rows are equal" in each for each in found.cautions) is said, (header, asked)
+
+
 def test_rows_without_an_outcome_are_counted(tmp_path):
     (tmp_path / "a.csv").write_text("p,y\n0.5,1\n0.5,0\n0.25,\n,1\n")
     log = read_log(Table(tmp_path / "a.csv"), Asked(skip_missing=True))
