@@ -1,4 +1,4 @@
-"""Pictures of curves, single runs and local slopes: the data to the digit, and that it is drawn."""
+"""Curves, single runs and local slopes: their tables by definition, and what stands beside the axes."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -8,23 +8,18 @@ import pytest
 from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 from scipy.stats import binom
 
-import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth.rates import best_known
-from onlinecal.report.curve_plot import FORCED as FORCED_LOOK
-from onlinecal.report.curve_plot import local_slopes, plot_runs, plot_slopes, runs_table, slopes_table
+from onlinecal.report.curve_plot import FORCED, local_slopes, plot_runs, plot_slopes, runs_table, slopes_table
 from onlinecal.report.frames import curves_table, facts
 from onlinecal.report.plots import curves as plot_curves
 from onlinecal.report.plots import save
 from onlinecal.report.study_plot import plot_exponents
 from onlinecal.study.played import Promise
-from tests.report.made import INF, TIMES, cell, curve
+from tests.report.drawn import overlapping, texts
+from tests.report.made import INF, TIMES, cell, curve, noisy
 from tests.report.made import study as made
-
-F, N = oc.forecasters, oc.natures
-HEDGING = "mean ≤ T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))"
-FORCED = "≥ T/2 (every deterministic forecaster)"
 
 
 def words(fig):
@@ -45,103 +40,103 @@ def by_label(found):
     return {line["label"].iloc[0]: line for line in found}
 
 
+def promise(t, kind="deterministic", upper=True):
+    """A bound of 3√T on the ECE at this T."""
+    return Promise("ece", "", "3√T", kind, "every forecaster", upper, 3 * t**0.5)
+
+
 @pytest.fixture(scope="module")
 def study():
-    players = [F.ForecastHedging(), F.AlmostOneStepAhead(), F.CDLMinimiser()]
-    return oc.play(players, [N.Contrarian(), N.Drift()], horizon=[100, 300, 900, 2700], runs=6)
+    """Games of three forecasters with several T against two natures, in two measures, with bounds on one."""
+    rng, means = np.random.default_rng(0), {"one": 1.0, "two": 1.5, "three": 0.5}
+    return made(*(
+        cell(who, {m: noisy(rng, [scale * t**0.6 + 9])[0] for m in ("ece", "cdl")}, nature, (t,),
+             promises=(promise(t), promise(t, upper=False)) if nature == "n" else ())
+        for nature in "mn" for who, scale in means.items() for t in TIMES
+    ))  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def one():
-    return oc.play("forecast_hedging", "drift", horizon=2000, runs=5, measures=["ece", "cdl"])
+    """A game, with totals at several T."""
+    return curve(noisy(np.random.default_rng(1), [5, 9, 14, 21], 5), fresh=False)
 
 
 # ---------------------------------------------------------------- lines, bounds, rates
 
 
-def test_what_is_drawn_is_what_was_measured(study):
+def test_lines_are_means_with_percentiles_and_exponents(study):
     drawn = lines(study.curves(["ece", "cdl", "ece"]), "mean")  # named twice, drawn once
-    pairs = [("contrarian", "ece"), ("contrarian", "cdl"), ("drift", "ece"), ("drift", "cdl")]
-    assert [(f["nature"].iloc[0], f["measure"].iloc[0]) for f in drawn[::3]] == pairs
-    line, one = drawn[6], study.curve("ece", "forecast hedging", "drift")
-    for mine, theirs in (
-        (line["T"], one.rounds), (line["total"], one.totals.mean(axis=1)),
-        (line["lower"], np.percentile(one.totals, 5, axis=1)), (line["upper"], np.percentile(one.totals, 95, axis=1)),
-    ):  # fmt: skip
-        assert (mine == theirs).all()
-    assert {line["place"].iloc[0] for line in drawn[:3]} == {0, 1, 2}
+    assert [(f["nature"].iloc[0], f["measure"].iloc[0]) for f in drawn[::3]] == [
+        ("m", "ece"), ("m", "cdl"), ("n", "ece"), ("n", "cdl"),
+    ]  # fmt: skip
+    assert [line["place"].iloc[0] for line in drawn] == [0, 1, 2] * 4
     for line in drawn:
         one = study.curve(*line[["measure", "forecaster", "nature"]].iloc[0])
+        lower, upper = np.percentile(one.totals, [5, 95], axis=1)
+        for name, values in {"T": one.rounds, "total": one.mean, "lower": lower, "upper": upper}.items():
+            assert line[name].to_numpy() == pytest.approx(values)
         found = one.exponent()
-        assert set(line["exponent"].dropna()) == ({found.value} if found.clear else set())
-        assert not found.clear or f"T^{found.value:.2f}" in line["label"].iloc[0]
+        assert (found.clear, {*line["exponent"]}) == (True, {found.value})
+        assert line["label"].iloc[0] == f"T^{found.value:.2f}"
 
 
-def test_bounds_are_the_guarantees(study):
-    t = (100, 300, 900, 2700)
-
-    def drawn(nature, measure):
-        return by_label(lines(study.curves(), "bound", nature=nature, measure=measure))
-
-    hedging, (minimiser,) = F.ForecastHedging().guarantees[0], F.CDLMinimiser().guarantees
-    contrary = drawn("contrarian", "ece")
-    forced, own = contrary[FORCED], drawn("drift", "cdl")[f"mean ≤ {minimiser.formula}"]
-    assert contrary[HEDGING]["total"].tolist() == [hedging.bound(n) for n in t]
-    assert (forced["total"].tolist(), forced["place"].iloc[0]) == ([50, 150, 450, 1350], -1)
-    smooth = drawn("drift", "smooth_ce")["≤ 2(2√T + 1)"]["total"]
-    assert smooth.to_numpy() == pytest.approx([2 * (2 * n**0.5 + 1) for n in t])
-    assert own["total"].tolist() == [minimiser.bound(n) for n in t]
-    # Every bound that is drawn lies on the right side of the curves that it is about.
-    keys = ["nature", "measure", "place", "T"]
-    table = curves_table(study.curves()).set_index(keys)
-    means, bounds = (table[table["mark"] == kind]["total"] for kind in ("mean", "bound"))
-    both = bounds.to_frame().merge(means.rename("mean"), left_index=True, right_index=True)
-    assert len(both) > 20
-    assert (both["mean"] <= both["total"]).all()
-    # A bound for deterministic forecasters is not drawn beside others.
-    alone = lines([study.curve("ece", "forecast hedging", "contrarian")], "bound")
-    assert list(by_label(alone)) == [HEDGING]
+BOUNDS = dict(zip(TIMES, 3 * np.sqrt(TIMES), strict=True))
 
 
-def test_bounds_of_one_game_are_drawn_where_they_hold():
-    """From above level up to the end, from below at the end alone; rates not at all."""
-    for upper, totals in ((True, [122.0, 122.0]), (False, [122.0])):
-        promise = Promise("ece", "", "T", "deterministic", "all", upper, 122.0)
-        one = made(cell("a", [[t, t] for t in TIMES], times=TIMES, promises=(promise,))).curves()
-        (bound,) = lines(one, "bound")
-        assert (bound["T"].iloc[-1], bound["total"].tolist()) == (TIMES[-1], totals)
-        assert lines(one, "known") == []
+@pytest.mark.parametrize(
+    ("kind", "upper", "fresh", "mark", "label", "drawn"),
+    [
+        ("deterministic", True, True, "bound", "≤ 3√T", BOUNDS),
+        ("expected", True, True, "bound", "mean ≤ 3√T", BOUNDS),
+        ("deterministic", False, True, "bound", "≥ 3√T (every forecaster)", BOUNDS),
+        # Through the first point that is drawn; at 100 the total is 0.
+        ("rate", True, True, "rate", "∝ 3√T", {t: 7 * (t / 200) ** 0.5 for t in TIMES}),
+        # Of one game a bound from above is level from the first point up to the end; from below it is at the end alone.
+        ("deterministic", True, False, "bound", "≤ 3√T", {200: 3 * 800**0.5, 800: 3 * 800**0.5}),
+        ("deterministic", False, False, "bound", "≥ 3√T (every forecaster)", {800: 3 * 800**0.5}),
+        ("rate", True, False, None, "", {}),
+    ],
+)  # fmt: skip
+def test_bounds_are_drawn_where_they_hold(kind, upper, fresh, mark, label, drawn):
+    promises = tuple((t, promise(t, kind, upper)) for t in (TIMES if fresh else TIMES[-1:]))
+    found = lines([curve([0, 7, 9, 11], measure="ece", fresh=fresh, promises=promises)], "bound", "rate")
+    assert len(found) == (mark is not None)
+    for line in found:
+        assert dict(zip(line["T"], line["total"], strict=True)) == pytest.approx(drawn)
+        own = ("one", 0) if upper else ("", -1)  # what a nature forces is of all its forecasters
+        assert tuple(line[["mark", "label", "forecaster", "place"]].iloc[0]) == (mark, label, *own)
 
 
-def test_rates_are_drawn_through_the_first_point():
-    times = (100, 400, 1600)
-    promises = tuple((t, Promise("cdl", "", "√T", "rate", "all", True, t**0.5)) for t in times)
-    # The first point that is drawn; of what a nature forces, the lowest curve's.
-    for totals, drawn in (([3, 6, 9], [3.0, 6.0, 12.0]), ([0, 6, 9], [3.0, 6.0, 12.0])):
-        (rate,) = lines([curve(totals, times, measure="cdl", promises=promises)], "rate", "bound")
-        assert (rate["label"].iloc[0], rate["mark"].iloc[0]) == ("∝ √T", "rate")
-        assert rate["total"].tolist() == drawn
-    players = [F.EmpiricalMean(), F.ForecastHedging()]
-    coin = oc.play(players, N.Bernoulli(), horizon=list(times), runs=4, measures="cdl")
-    rate = by_label(lines(coin.curves(), "rate"))["∝ √T (every forecaster)"]
-    lowest = min(line["total"].iloc[0] for line in lines(coin.curves(), "mean"))
-    assert rate["total"].to_numpy() == pytest.approx(lowest * np.sqrt([1, 4, 16]))
+def test_what_a_nature_forces_is_drawn_once_below_all_curves(study):
+    fig = plot_curves(study.curves(["ece"]), title="A title")
+    kinds = ["proven upper bound", "proven lower bound", "best known rates"]
+    assert [t.get_text() for t in fig.legends[0].get_texts()] == kinds
+    _, axis = fig.axes
+    (forced,) = [line for line in axis.lines if line.get_linewidth() == FORCED["linewidth"]]
+    assert all(forced.get_zorder() < line.get_zorder() for line in axis.lines if line.get_marker() == "o")
+    # A rate that it forces goes through the lowest curve.
+    promises = tuple((t, promise(t, "rate", False)) for t in TIMES)
+    several = [curve(c * np.array(TIMES), forecaster=c, measure="ece", promises=promises) for c in (3, 2, 5)]
+    (rate,) = lines(several, "rate")
+    assert rate["total"].tolist() == pytest.approx((2 * 100 * np.sqrt([1, 2, 4, 8])).tolist())
 
 
-def test_the_best_known_rates_are_slopes_below_the_curves(study):
-    t = np.array([100, 300, 900, 2700])
-    for measure in ("ece", "smooth_ce", "cdl"):
-        curves = study.only(natures=["drift"]).curves([measure])
-        start, known = min(curve.mean[0] for curve in curves) / 2, by_label(lines(curves, "known"))
-        assert list(known) == [str(rate) for rate in best_known(measure)]
-        for reference, rate in zip(known.values(), best_known(measure), strict=True):
-            assert (reference["T"] == t).all()
-            assert reference["total"].to_numpy() == pytest.approx(start * rate.at(t) / rate.at(t)[0])
+def test_the_best_known_rates_are_slopes_below_the_curves():
+    t = np.array(TIMES)
     for measure, labels in {
-        "kernel_ce": ["Ω(T^(1/3))", "O(√T)"], "u_calibration": ["Θ(√T)"],
-        "swap_regret[quadratic]": ["O(T^(1/3) log T)"], "brier": [],
+        "ece": ["Ω(T^0.54389)", "O(T^(2/3))"], "cdl": ["Ω(√T)", "O(√T log T)"], "kernel_ce": ["Ω(T^(1/3))", "O(√T)"],
+        "u_calibration": ["Θ(√T)"], "swap_regret[quadratic]": ["O(T^(1/3) log T)"], "brier": [],
     }.items():  # fmt: skip
-        assert list(by_label(lines([curve([10, 14, 20, 28], measure=measure)], "known"))) == labels
+        curves = [curve(start * t, forecaster=start, measure=measure) for start in (3, 2)]
+        known = by_label(lines(curves, "known"))
+        assert list(known) == labels
+        for reference, rate in zip(known.values(), best_known(measure), strict=False):
+            assert reference["T"].tolist() == list(TIMES)
+            assert reference["total"].to_numpy() == pytest.approx(100 * rate.at(t) / rate.at(t)[0])
+        assert (
+            lines([replace(each, fresh=False) for each in curves], "known") == []
+        )  # games tuned to their T alone
 
 
 # ---------------------------------------------------------------- what has no place on the axes
@@ -209,26 +204,22 @@ def test_negative_totals_are_drawn_as_they_are():
 # ---------------------------------------------------------------- words and files
 
 
-def test_the_title_line_and_the_bound_of_games_that_are_tuned_to_each_t():
-    promises = (Promise("ece", "", "√T", "deterministic", "all", True, 9.0),)
-    for recorded, said in ((True, " · recorded outcomes, the same in all runs"), (False, "")):
-        games = (cell("a", [t, t], times=(t,), recorded=recorded, promises=promises) for t in TIMES)
-        curves = made(*games).curves()
-        assert facts(curves) == f"2 runs · T = 100 … 800{said}"
-        (bound,) = lines(curves, "bound")
-        assert bound["T"].tolist() == list(TIMES)
-    one = made(cell("a", [[t, t] for t in TIMES], times=TIMES)).curves()
-    assert facts(one) == "2 runs · T = 100 … 800 of one game"
-
-
-def test_what_a_nature_forces_is_drawn_below_the_curves_and_hides_none(study):
-    fig = plot_curves(study.curves(["ece"]), title="A title")
-    kinds = ["proven upper bound", "proven lower bound", "best known rates"]
-    assert [t.get_text() for t in fig.legends[0].get_texts()] == kinds
-    forced = [line for line in fig.axes[0].lines if line.get_linewidth() == FORCED_LOOK["linewidth"]]
-    assert [line.get_ydata().tolist() for line in forced] == [[50, 150, 450, 1350]]
-    curves = [line for line in fig.axes[0].lines if line.get_marker() == "o"]
-    assert all(forced[0].get_zorder() < line.get_zorder() for line in curves)
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, "2 runs · T = 100 … 800"), ({"fresh": False}, "2 runs · T = 100 … 800 of one game"),
+        ({"recorded": True}, "2 runs · T = 100 … 800 · recorded outcomes, the same in all runs"),
+        ({"open": np.array([1, 2, 3, 1200])}, "2 runs · T = 100 … 800 · without up to 1,200 open questions"),
+    ],
+)  # fmt: skip
+def test_the_title_line_says_what_games_have_in_common(more, said):
+    one = replace(curve([[t, t] for t in TIMES]), **more)
+    assert facts([one]) == said
+    # What is recorded is said where all curves are.
+    assert facts([one, curve([[t, t] for t in TIMES])]) == (
+        "2 runs · T = 100 … 800" if "open" not in more else said
+    )
+    assert facts([curve([[3, 4]], [1000], fresh=False)]) == "2 runs · T = 1,000"
 
 
 @pytest.mark.parametrize("letters", [14, 19, 40])
@@ -243,7 +234,7 @@ def test_legends_of_neighbouring_panels_do_not_meet(letters):
         )
     ).curves()
     fig = plot_curves(curves)
-    fig.canvas.draw()
+    assert overlapping(texts(fig)) == []
     boxes = sorted((axis.get_legend().get_window_extent() for axis in fig.axes), key=lambda box: box.x0)
     assert len(boxes) == 3
     assert all(one.x1 <= other.x0 for one, other in pairwise(boxes))
@@ -286,40 +277,36 @@ def test_any_text_may_be_a_label_and_stands_there_letter_by_letter(tmp_path):
         assert f">{text}</text>" in written  # as text, not as outlines
 
 
-def test_totals_divided_by_a_power_of_t(study):
-    curves = study.curves(["ece", "cdl"])
-    drawn = plot_curves(curves, power=2 / 3)
-    pairs = [(nature, measure) for nature in study.natures for measure in ("ece", "cdl")]
-    for (nature, measure), axis in zip(pairs, drawn.axes, strict=True):
-        shown = [line.get_ydata() for line in axis.lines]
-        for one in lines(curves, "mean", "bound", nature=nature, measure=measure):
-            scaled = one["total"] / one["T"] ** (2 / 3)
-            assert any(len(y) == len(scaled) and np.allclose(y, scaled) for y in shown)
-    level = [line for line in drawn.axes[0].lines if np.allclose(line.get_ydata(), line.get_ydata()[0])]
-    assert len(level) == 1  # the best known upper rate of the ECE
-    assert drawn.axes[0].get_ylabel() == "total T·μ / $T^{0.667}$"
-    with pytest.raises(InvalidParameter, match="power"):
-        plot_curves(curves, power=np.nan)
+def test_totals_are_divided_by_a_power_of_t(study):
+    plain, scaled = (plot_curves(study.curves(["ece", "cdl"]), power=power) for power in (0, 2 / 3))
+    for one, other in zip(plain.axes, scaled.axes, strict=True):
+        for before, after in zip(one.lines, other.lines, strict=True):
+            (x, y), (t, shown) = before.get_data(), after.get_data()
+            assert np.asarray(t).tolist() == np.asarray(x).tolist()
+            assert shown == pytest.approx(np.asarray(y) / np.asarray(x, float) ** (2 / 3), nan_ok=True)
+    assert scaled.axes[0].get_ylabel() == "total T·μ / $T^{0.667}$"
+    for power in (np.nan, 4.1, -4.1):
+        with pytest.raises(InvalidParameter, match="power"):
+            plot_curves(study.curves(), power=power)
 
 
 # ---------------------------------------------------------------- runs
 
 
-def test_every_run_is_drawn_and_the_mean(one, study):
-    for scale in ("log", "linear"):
-        table, totals = runs_table([one.curve("cdl")], scale=scale), one.curve("cdl").totals
-        shown = np.where((totals > 0) | (scale == "linear"), totals, np.nan)
-        runs = table[table["mark"] == "run"]
-        assert {*table["scale"]} == {scale}
-        assert np.array_equal(runs["total"].to_numpy().reshape(5, -1).T, shown, equal_nan=True)
-        axis = plot_runs([one.curve("cdl")], scale=scale).axes[0]
-        assert axis.get_xscale() == axis.get_yscale() == scale
-        thin = [artist for artist in axis.lines if artist.get_linewidth() == 0.6]
-        assert np.array_equal(np.array([a.get_ydata() for a in thin]).T, shown, equal_nan=True)
+@pytest.mark.parametrize("scale", ["log", "linear"])
+def test_every_run_has_a_line_and_there_is_the_mean(one, study, scale):
+    some = replace(one, totals=np.vstack(([[0] * 5], one.totals[1:])))
+    table = runs_table([some], scale=scale)
+    shown = np.where((some.totals > 0) | (scale == "linear"), some.totals, np.nan)
+    runs, mean = (table[table["mark"] == kind] for kind in ("run", "mean"))
+    assert {*table["scale"]} == {scale}
+    assert np.array_equal(runs["total"].to_numpy().reshape(5, -1).T, shown, equal_nan=True)
+    assert np.array_equal(runs["run"].to_numpy().reshape(5, -1), np.repeat(range(5), 4).reshape(5, -1))
+    assert np.array_equal(mean["total"], np.append(shown[:1, 0], some.mean[1:]), equal_nan=True)
+    axis = plot_runs([some], scale=scale).axes[0]
+    assert axis.get_xscale() == axis.get_yscale() == scale
     # Runs of different games are not joined by a line.
     assert {*runs_table(study.curves(["ece"]))["mark"]} == {"point", "mean"}
-    points = [a for a in plot_runs(study.curves(["ece"])).axes[0].lines if a.get_marker() == "."]
-    assert [len(artist.get_xdata()) for artist in points] == [4 * 6] * 3
 
 
 @pytest.mark.parametrize(
@@ -339,32 +326,30 @@ def test_totals_without_a_place_are_counted(totals, scale, left):
 # ---------------------------------------------------------------- slopes
 
 
-def test_local_slopes_are_those_of_the_means(study, one):
-    for drawn in (study.curve("ece", "forecast hedging", "drift"), one.curve("ece")):
+def test_slopes_are_those_of_the_means_beside_the_fit_and_the_known_rates(study, one):
+    t = np.array(TIMES, float)
+    for drawn in (study.curve("ece", "one", "m"), one):
         value, lower, upper = local_slopes(drawn)
-        t = drawn.rounds.astype(float)
         assert value == pytest.approx(np.diff(np.log(drawn.mean)) / np.diff(np.log(t)))
         assert ((lower <= value) & (value <= upper)).all()
-    curves = study.only(natures=["drift"]).curves(["ece"])
+    curves = study.only(natures=["m"]).curves(["cdl"])
     table = slopes_table(curves)
-    mine = table[table["forecaster"] == "forecast hedging"]
-    slopes, fitted = mine[mine["mark"] == "slope"], mine[mine["mark"] == "fitted"]
-    growth = curves[0].exponent()
-    assert growth.clear
-    assert fitted["T"].tolist() == [100, 2700]
-    for name, value in (("slope", growth.value), ("lower", growth.lower), ("upper", growth.upper)):
-        assert fitted[name].tolist() == [value] * 2
-    assert (slopes["left"].tolist(), slopes["right"].tolist()) == ([100, 300, 900], [300, 900, 2700])
-    assert [*table["label"][table["mark"] == "rate"].unique()] == [*map(str, best_known("ece"))]
-    cdl = slopes_table([study.curve("cdl", "forecast hedging", "drift")])
-    alone = cdl[cdl["mark"] == "slope"]
-    assert alone["T"].tolist() == pytest.approx(np.sqrt(alone["left"] * alone["right"]).tolist())
+    for place, (who, mine) in enumerate(table[table["forecaster"] != ""].groupby("forecaster", sort=False)):
+        slopes, fitted = mine[mine["mark"] == "slope"], mine[mine["mark"] == "fitted"]
+        growth = study.exponent("cdl", who, "m")
+        assert fitted["T"].tolist() == [100, 800]
+        for name, value in (("slope", growth.value), ("lower", growth.lower), ("upper", growth.upper)):
+            assert fitted[name].tolist() == [value] * 2
+        assert (slopes["left"].tolist(), slopes["right"].tolist()) == ([100, 200, 400], [200, 400, 800])
+        # Between two T the forecasters stand beside each other, and the second of three in the middle.
+        share = np.log(slopes["T"] / slopes["left"]) / np.log(2)
+        assert share.to_numpy() == pytest.approx([(0.4, 0.5, 0.6)[place]] * 3)
     for rate in best_known("cdl"):
-        known = cdl[(cdl["mark"] == "rate") & (cdl["label"] == str(rate))]
-        inner = [rate.growth(a, b) for a, b in pairwise((100, 300, 900, 2700))]
-        assert known["slope"].tolist()[1:-1] == pytest.approx(inner)
-        assert known["T"].tolist() == pytest.approx([100, 100 * 3**0.5, 300 * 3**0.5, 900 * 3**0.5, 2700])
-    assert "rate" not in {*slopes_table(one.curves(["ece"]))["mark"]}  # rates are about games tuned to T
+        known = table[table["label"] == str(rate)]
+        inner = [rate.growth(a, b) for a, b in pairwise(TIMES)]
+        assert known["slope"].tolist() == pytest.approx([inner[0], *inner, inner[-1]])
+        assert known["T"].tolist() == pytest.approx([100, 100 * 2**0.5, 200 * 2**0.5, 400 * 2**0.5, 800])
+    assert "rate" not in {*slopes_table([one])["mark"]}  # rates are about games tuned to T
 
 
 def test_where_there_is_no_slope_or_no_interval():

@@ -1,0 +1,86 @@
+"""What a picture shows: the points that its artists are drawn through, its panels, and the places of its texts."""
+
+from itertools import combinations
+
+import numpy as np
+from matplotlib.collections import PathCollection
+from matplotlib.text import Text
+
+
+def points(axis):
+    """Each point through which something is drawn, in the units of the axes."""
+    found = [line.get_xydata() for line in axis.lines if line.get_transform() is axis.transData]
+    for each in axis.collections:
+        several = isinstance(each, PathCollection)
+        found += [each.get_offsets()] if several else [path.vertices for path in each.get_paths()]
+    return rounded(*found)
+
+
+def rounded(*found):
+    """The finite points of some arrays, as a set."""
+    every = np.concatenate([np.empty((0, 2)), *(np.asarray(each, float).reshape(-1, 2) for each in found)])
+    return {*map(tuple, (np.round(every[np.isfinite(every).all(axis=1)], 9) + 0.0).tolist())}
+
+
+def of_table(part, shown):
+    """The points of a table: mark ("" for all rows) → pairs of its columns, or of numbers."""
+    found = []
+    for mark, pairs in shown.items():
+        rows = part[part["mark"] == mark] if mark else part
+        column = {name: rows[name].to_numpy() for name in rows}
+        found += [
+            np.stack([column[each] if isinstance(each, str) else np.full(len(rows), each) for each in pair], axis=1)
+            for pair in pairs
+        ]  # fmt: skip
+    return rounded(*found)
+
+
+def panels(fig, lines=1):
+    """The panels in the order of reading, each a list of this number of axes, one below the other."""
+    found = {}
+    for row, column, axis in sorted(
+        ((at.rowspan.start, at.colspan.start, axis) for axis in fig.axes if (at := axis.get_subplotspec())),
+        key=lambda each: each[:2],
+    ):
+        found.setdefault((row // lines, column), []).append(axis)
+    return [*found.values()]
+
+
+def said(axis):
+    """The heading of a panel, in one line, without the signs that keep it from being mathematics."""
+    return in_one_line(axis.get_title().replace(r"\$", "$"))
+
+
+def in_one_line(text):
+    return " ".join(str(text).split())
+
+
+def texts(fig):
+    """Each text of a picture, laid out, that is seen; labels of ticks beyond the ends of their axis are not."""
+    fig.draw_without_rendering()
+    fig.set_layout_engine("none")
+    beyond = set()
+    for axis in (each for axes in fig.axes for each in (axes.xaxis, axes.yaxis)):
+        low, high = sorted(axis.get_view_interval())
+        ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
+        beyond |= {tick.label1 for tick in ticks if not low <= tick.get_loc() <= high}
+    return [
+        text for text in fig.findobj(Text)
+        if text.get_visible() and text.get_text().strip() and text not in beyond
+    ]  # fmt: skip
+
+
+def outside(fig, seen):
+    """Those of some texts that are not whole in the figure, but for a point of its border."""
+    page = fig.bbox.padded(1)
+    boxes = [(text.get_text(), text.get_window_extent()) for text in seen]
+    return [text for text, box in boxes if not (page.contains(*box.min) and page.contains(*box.max))]
+
+
+def overlapping(seen):
+    """Pairs of texts that are drawn over each other by more than a point."""
+    boxes = [(text.get_text(), text.get_window_extent()) for text in seen]
+    return [
+        (one, other) for (one, a), (other, b) in combinations(boxes, 2)
+        if min(a.x1, b.x1) - max(a.x0, b.x0) > 1 and min(a.y1, b.y1) - max(a.y0, b.y0) > 1
+    ]  # fmt: skip
