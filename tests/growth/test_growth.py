@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import binom, linregress
+from scipy.stats import binom
 from scipy.stats import t as student
 
 from onlinecal.core.errors import InvalidParameter
@@ -37,13 +37,8 @@ def test_a_power_law_is_found(alpha, runs):
     assert (growth.value, growth.early, growth.late) == pytest.approx((alpha,) * 3, abs=1e-12)
     assert growth.lower - 1e-12 <= alpha <= growth.upper + 1e-12
     assert growth.upper - growth.lower < 1e-6
-    assert (growth.bent, growth.clear, growth.remark, growth.points, growth.runs) == (
-        False,
-        True,
-        "",
-        7,
-        runs,
-    )
+    said = growth.bent, growth.clear, growth.remark, growth.points, growth.runs
+    assert said == (False, True, "", 7, runs)
 
 
 def estimate(weights, basis, means, left_out, correlation, fresh, level):
@@ -108,17 +103,6 @@ def test_slopes_and_intervals_are_those_of_their_definition(fresh, n, runs, nois
     assert growth.onward == pytest.approx((value - wide, value + wide), rel=1e-5)
 
 
-def test_of_one_run_at_independent_times_it_is_the_textbook_interval(seed):
-    """That of the slope of a simple regression, as scipy.stats has it; between two T one run has none."""
-    totals = T**0.5 * np.exp(0.1 * np.random.default_rng(seed).standard_normal(7))
-    growth, known = fit_growth(T, totals[:, None], fresh=True), linregress(np.log(T), np.log(totals))
-    half = student.ppf(0.975, 5) * known.stderr
-    assert (growth.lower, growth.upper) == pytest.approx((known.slope - half, known.slope + half))
-    value, *ends = slope(T[:2], totals[:2, None], fresh=True)
-    assert value == pytest.approx(np.diff(np.log(totals[:2]))[0] / np.diff(np.log(T[:2]))[0])
-    assert ends == [-np.inf, np.inf]
-
-
 def test_a_curve_bends_and_its_interval_holds_the_mean_exponent():
     growth = exact(lambda t: np.sqrt(t) + 30)
     assert growth.bent
@@ -164,6 +148,8 @@ def test_no_exponent_where_there_is_none(fresh):
     for totals in (np.zeros(7), np.full(7, np.inf), -np.ones(7), np.arange(7) < 6.0):
         assert fit_growth(T, totals[:, None], fresh=fresh) is None
     assert fit_growth(T[:2], np.ones((2, 3)), fresh=fresh) is None
+    # Between two T one run has a slope, and no interval.
+    assert slope(T[:2], T[:2, None] ** 0.3, fresh=fresh) == (pytest.approx(0.3), -np.inf, np.inf)
     totals = np.zeros((7, 3))
     totals[:, 0] = T  # a single run has the whole mean
     growth = fit_growth(T, totals, fresh=fresh)
@@ -175,14 +161,11 @@ def test_legends_explain_the_signs_that_occur():
     straight, curved = exact(np.sqrt), exact(lambda t: np.sqrt(t) + 30)
     wide = fit_growth([10, 32, 100, 316], [[0.14], [0.87], [4.3], [3.1]], fresh=False)
     assert line(straight) == "0.50 [0.50, 0.50]"
-    for growth, sign in ((wide, "T^?: "), (curved, "bends a…b: "), (None, "–: ")):
-        assert [s for s in ("T^?: ", "bends a…b: ", "–: ") if s in "; ".join(legend([straight, growth]))] == [
-            sign
-        ]
-    assert [("one in twenty" in legend(cells)[0]) for cells in ([straight, curved], [straight])] == [
-        True,
-        False,
-    ]
+    signs = "T^?: ", "bends a…b: ", "–: "
+    for growth, sign in zip((wide, curved, None), signs, strict=True):
+        assert [s for s in signs if s in "; ".join(legend([straight, growth]))] == [sign]
+    assert "one in twenty" in legend([straight, curved])[0]
+    assert "one in twenty" not in legend([straight])[0]
     assert legend([]) == []
 
 

@@ -7,7 +7,7 @@ import onlinecal as oc
 from onlinecal.report import people as people_room
 from onlinecal.report import pictures
 from onlinecal.report.comparing import of_all, of_people
-from onlinecal.report.frames import curves_table, facts
+from onlinecal.report.frames import curves_table
 from onlinecal.report.late_plot import delays_table
 from onlinecal.report.people import PeopleRow, makers_of, panels_of, people_rows, plot_people
 from onlinecal.report.totals import totals
@@ -26,12 +26,27 @@ PEOPLE = [
 ]
 
 
+DELAYS = (0, 3, 20)
+
+
+def delayed(who, nature, delay, t, totals):
+    """A game in which every outcome is late by that much."""
+    label = f"delay {delay}" if delay else ""
+    return cell(who, totals, ", ".join(filter(None, (nature, label))), (t,), open=(delay,) * (delay > 0),
+                schedule=(nature, label))  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def late():
-    return oc.play(
-        [F.DefensiveForecasting(), F.ForecastHedging()], [N.Drift(), N.Contrarian()], horizon=[100, 200, 400], runs=3,
-        measures=["smooth_ce", "ece", "brier"], delays=[0, 3, 20],
-    )  # fmt: skip
+    """Games of two forecasters with delays, at three T against two natures, in three measures."""
+    rng = np.random.default_rng(0)
+    return made(*(
+        delayed(who, nature, delay, t, {name: 5 + np.sqrt(t * (1 + delay)) * rng.random(3) for name in MEASURES})
+        for who in ("a", "b") for nature in ("drift", "rain") for delay in DELAYS for t in (100, 200, 400)
+    ))  # fmt: skip
+
+
+MEASURES = ("smooth_ce", "ece", "brier")
 
 
 @pytest.fixture(scope="module")
@@ -71,29 +86,31 @@ def test_a_nature_that_is_named_has_all_its_schedules_in_the_picture_of_delays(
 
 def test_a_frame_for_each_nature_measure_and_forecaster_with_a_line_for_each_delay(late):
     found = delays_table(late, ["smooth_ce", "ece"])
-    assert found.groupby(["row", "column"]).ngroups == found["heading"].nunique() == 2 * 2 * 2
-    assert found["row"].nunique() == 2 * 2
-    for _, each in found.groupby("heading"):
-        assert [line["forecaster"].iloc[0] for line in lines(each, "mean")] == [
-            "no delay",
-            "delay 3",
-            "delay 20",
-        ]
-    one = lines(found[found["heading"] == "ECE of forecast hedging, drift"], "mean")
-    for line, label in zip(one, ["drift", "drift, delay 3", "drift, delay 20"], strict=True):
-        assert np.array_equal(line["total"], late.curve("ece", "forecast hedging", label).mean)
-    lines_of = oc.plots.delays(late, ["ece"]).axes[0].lines
-    assert len({str(line.get_color()) for line in lines_of}) == 3
+    symbols = {"smooth_ce": "smCE", "ece": "ECE"}
+    frames = [(nature, measure, who) for nature in ("drift", "rain") for measure in symbols for who in "ab"]
+    assert [*found["heading"].unique()] == [f"{symbols[m]} of {who}, {nature}" for nature, m, who in frames]
+    for nature, measure, who in frames:
+        frame = found[found["heading"] == f"{symbols[measure]} of {who}, {nature}"]
+        assert (*frame[["row", "column"]].iloc[0],) == (f"{measure}, {nature}", who)
+        drawn = lines(frame, "mean")
+        assert [line["forecaster"].iloc[0] for line in drawn] == ["no delay", "delay 3", "delay 20"]
+        for line, delay in zip(drawn, DELAYS, strict=True):
+            schedule = f", delay {delay}" * (delay > 0)
+            assert np.array_equal(line["total"], late.curve(measure, who, nature + schedule).mean)
+    fig = oc.plots.delays(late, ["ece"])
+    assert len({str(line.get_color()) for line in fig.axes[0].lines}) == 3
+    said = fig.legends[0].get_title().get_text()
+    assert said == "3 runs · T = 100 … 400 · up to 20 questions open at the end"
 
 
 def test_dotted_is_what_so_many_copies_would_have(late):
-    found = dict([*delays_table(late, ["smooth_ce", "ece", "brier"]).groupby("heading")])
+    found = dict([*delays_table(late, MEASURES).groupby("heading")])
     t, b = np.array([100.0, 200.0, 400.0]), np.array([[1.0], [4.0], [21.0]])
     for measure, label, shape in (
         ("smCE", "∝ √(bT)", np.sqrt(b * t)),
         ("ECE", "∝ b·R(T/b), R = T^(2/3)", b * (t / b) ** (2 / 3)),
     ):
-        frame = found[f"{measure} of forecast hedging, drift"]
+        frame = found[f"{measure} of b, drift"]
         rates = lines(frame, "rate")
         drawn = np.array([rate["total"] for rate in rates])
         assert [rate["label"].iloc[0] for rate in rates] == [label, "", ""]
@@ -101,7 +118,7 @@ def test_dotted_is_what_so_many_copies_would_have(late):
         assert drawn[0, 0] == lines(frame, "mean")[0]["total"].iloc[0]
         assert drawn == pytest.approx(drawn[0, 0] * shape / shape[0, 0])
         assert lines(frame, "known") == []
-    assert lines(found["Brier of forecast hedging, drift"], "rate") == []  # no rate is known
+    assert lines(found["Brier of b, drift"], "rate") == []  # no rate is known
 
 
 def test_only_constant_delays_have_a_reference(people):
@@ -120,29 +137,25 @@ def test_only_constant_delays_have_a_reference(people):
     assert {*table["column"]} == {*people.forecasters}
 
 
-def test_dotted_lines_of_late_games_begin_at_a_point_that_is_drawn():
+@pytest.mark.parametrize(("without", "first"), [((100,), 200), (TIMES, None)])
+def test_dotted_lines_of_late_games_begin_at_a_point_that_is_drawn(without, first):
     """Not at a T at which the total is 0, and of no line that has no point."""
-    for without, first in (((100,), 200), (TIMES, None)):
-        late = made(*(
-            cell("a", np.multiply(row, delay > 0 or t not in without), f"drift{schedule}", times=(t,),
-                 open=(delay,) * (delay > 0), schedule=("drift", schedule.removeprefix(", ")))
-            for delay, schedule in ((0, ""), (3, ", delay 3"))
-            for t, row in zip(TIMES[:3], ([2, 1], [3, 2], [4, 4]), strict=True)
-        ))  # fmt: skip
-        table = delays_table(late, ["ece"])
-        bound, line = (
-            next(iter(table[table["mark"] == kind].groupby("part")))[1] for kind in ("rate", "mean")
-        )
-        assert bound["place"].iloc[0] == line["place"].iloc[0] == (first is None)
-        at = 0 if first is None else line["T"].tolist().index(first)
-        assert bound["total"].iloc[at] == pytest.approx(line["total"].iloc[at])
+    late = made(*(
+        delayed("a", "drift", delay, t, np.multiply(row, delay > 0 or t not in without))
+        for delay in (0, 3) for t, row in zip(TIMES[:3], ([2, 1], [3, 2], [4, 4]), strict=True)
+    ))  # fmt: skip
+    table = delays_table(late, ["ece"])
+    (bound, *_), (line, *_) = lines(table, "rate"), lines(table, "mean")
+    assert bound["place"].iloc[0] == line["place"].iloc[0] == (first is None)
+    at = 0 if first is None else line["T"].tolist().index(first)
+    assert bound["total"].iloc[at] == pytest.approx(line["total"].iloc[at])
 
 
 def test_at_one_horizon_it_is_drawn_against_the_open_questions(late):
     one = Study(tuple(cell for cell in late.cells if cell.horizon == 400))
     found = delays_table(one, ["smooth_ce"])
     panels = found[["row", "column"]].drop_duplicates().to_numpy().tolist()
-    assert panels == [["drift", "smooth_ce"], ["contrarian", "smooth_ce"]]
+    assert panels == [["drift", "smooth_ce"], ["rain", "smooth_ce"]]
     frame = found[found["row"] == "drift"]
     means, (rate,) = lines(frame, "mean"), lines(frame, "rate")
     assert [line["T"].tolist() for line in means] == [[1, 4, 21]] * 2
@@ -153,17 +166,9 @@ def test_at_one_horizon_it_is_drawn_against_the_open_questions(late):
     assert rate["total"].tolist() == pytest.approx(least * np.sqrt([1, 4, 21]))
 
 
-def test_rates_are_not_held_against_games_in_which_outcomes_come_late():
-    """A constant forecast against the contrarian has an ECE of T/2: above O, and not so called with delays."""
-    options = {"horizon": [200, 400, 800], "runs": 2, "measures": ["ece"]}
-    study = oc.play(F.Constant(), N.Contrarian(), delays=[0, 20], **options)
-    assert [curve.against_rates() for curve in study.curves()] == ["above O", ""]
-    table = curves_table(study.curves(["ece"]))
-    known = table[table["mark"] == "known"]
-    rates = {("contrarian", "Ω(T^0.54389)"), ("contrarian", "O(T^(2/3))")}
-    assert {*zip(known["nature"], known["label"], strict=True)} == rates
-    assert [said in facts(study.curves()) for said in ("without up to 20 open questions",)] == [True]
-    assert "open" not in facts(study.only(natures=["contrarian"]).curves())
+def test_best_known_rates_stand_beside_games_alone_in_which_no_outcome_is_late(late):
+    table = curves_table(late.curves(["ece"]))
+    assert {*table["nature"][table["mark"] == "known"]} == {"drift", "rain"}
 
 
 # ---------------------------------------------------------------- decision makers
@@ -263,9 +268,9 @@ def test_a_decision_maker_without_a_known_outcome_has_no_regret():
 def test_tables_say_how_many_questions_are_open_and_of_which_stream(late, people, capsys):
     found = {(r.nature, r.open) for r in totals(late, ["ece"]).itertuples() if "drift" in r.nature}
     assert found == {("drift", 0), ("drift, delay 3", 3), ("drift, delay 20", 20)}
-    said = printed(capsys, of_all(late).print)
-    assert "drift, delay 20, T = 400, 20 open at the end" in said
-    assert "open" not in printed(capsys, of_all(late.only(natures=["drift"])).print)
+    titles = [table.title for table in of_all(late).tables]
+    ends = {0: "", 3: ", delay 3, T = 400, 3 open at the end", 20: ", delay 20, T = 400, 20 open at the end"}
+    assert titles == [nature + (ends[d] or ", T = 400") for nature in ("drift", "rain") for d in DELAYS]
     whole, a, b = printed(capsys, of_all(people).print).split("the questions of")
     assert [("ece @ a" in part, "ece @ b" in part) for part in (whole, a, b)] == [
         (False, False), (True, False), (False, True),
@@ -273,12 +278,10 @@ def test_tables_say_how_many_questions_are_open_and_of_which_stream(late, people
 
 
 @pytest.mark.parametrize(
-    ("horizons", "delays", "across"), [(50, 3, False), ([50, 90], [0, 3], False), (50, [0, 3], True)]
+    ("horizons", "delays", "across"), [([50], [3], False), ([50, 90], [0, 3], False), ([50], [0, 3], True)]
 )
 def test_forecasters_are_across_with_several_horizons_or_a_single_schedule(horizons, delays, across):
-    who = [F.Constant(0.3), F.EmpiricalMean()]
-    table = delays_table(
-        oc.play(who, "drift", horizon=horizons, runs=2, measures=["ece"], delays=delays), ["ece"]
-    )
-    assert set(table["column"]) == ({"ece"} if across else {"constant (p=0.3)", "empirical mean"})
+    late = made(*(delayed(who, "drift", d, t, [1, 2]) for who in "ab" for t in horizons for d in delays))
+    table = delays_table(late, ["ece"])
+    assert set(table["column"]) == ({"ece"} if across else {"a", "b"})
     assert set(table["row"]) == ({"drift"} if across else {"ece, drift"})

@@ -47,12 +47,6 @@ def report(tmp_path_factory):
     return measure_log(read_log(Table(str(path)), asked), settings)
 
 
-@pytest.fixture
-def undrawn(monkeypatch):
-    """Pictures have their captions but are not drawn, for tests that look at all else."""
-    monkeypatch.setattr(page_pictures, "drawing", lambda *_: "<svg></svg>")
-
-
 def report_of(forecasts, outcomes, draws=0, measures=("brier",), **more):
     columns = {name: np.array(values, float) for name, values in forecasts.items()}
     log = Log("f", columns, np.array(outcomes, float), "y", **more)

@@ -68,12 +68,6 @@ def rich():
 META = {"scenario": "runs = 1", "version": "1"}
 
 
-@pytest.fixture
-def undrawn(monkeypatch):
-    """Pictures have their captions but are not drawn, for what looks at all else."""
-    monkeypatch.setattr(page_pictures, "drawing", lambda *_: "<svg></svg>")
-
-
 # ---------------------------------------------------------------- tables and sentences
 
 

@@ -1,7 +1,5 @@
 """Pictures of whole studies: exponents, regrets of tasks, and a parameter with several values, to the digit."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -23,8 +21,8 @@ from onlinecal.report.study_plot import (
 )
 from onlinecal.report.style import page
 from onlinecal.report.sweep_plot import APART, sweep_table
-from onlinecal.study.curves import summary
 from tests.report import made
+from tests.report.drawn import overlapping, texts
 from tests.report.made import contrast
 
 F, N = oc.forecasters, oc.natures
@@ -34,25 +32,35 @@ F, N = oc.forecasters, oc.natures
 
 
 def test_the_heat_map_shows_the_exponents():
-    study = oc.play([F.ForecastHedging(), F.Constant(1.0)], [N.Drift(), N.Bernoulli(1.0)], horizon=[100, 300, 900],
-                    runs=4, measures=["ece", "cdl"])  # fmt: skip
-    heat = exponents_table(study, ["ece"]).set_index(["forecaster", "nature"])
-    there, never = heat.loc["forecast hedging", "drift"], heat.loc[study.forecasters[1], study.natures[1]]
-    fit = study.exponent("ece", "forecast hedging", "drift")
-    assert (there["exponent"], there["half"]) == (fit.value, (fit.upper - fit.lower) / 2)
-    assert np.isnan(never["exponent"])  # always right
-    figure = plot_exponents(study, ["ece", "cdl"], title="A title")
-    texts = [t.get_text() for t in figure.axes[0].texts]
-    assert f"{fit.value:.2f} ± {there['half']:.2f}" in texts
-    assert "–" in texts
-    # At the width of a page every number is at least 6 points high and within its cell.
+    """Of a pair that was not played, and of totals of 0, there is none. Numbers can be read at the width of a page."""
+    rng = np.random.default_rng(0)
+    totals = {("a", "m"): 0.5, ("a", "n"): 0.9, ("b", "n"): None}
+    study = made.study(*(
+        made.cell(who, {"ece": [0.0] * 4 if power is None else t**power * np.exp(0.01 * rng.standard_normal(4)),
+                        "cdl": [t] * 4}, nature, times=(t,))
+        for (who, nature), power in totals.items() for t in (100, 300, 900)
+    ))  # fmt: skip
+    heat = exponents_table(study, ["ece"])
+    assert [*zip(heat["forecaster"], heat["nature"], strict=True)] == [*totals]
+    for row, power in zip(heat.itertuples(), totals.values(), strict=True):
+        if power is None:
+            assert (np.isnan(row.exponent), row.text) == (True, "–")
+            continue
+        fit = study.exponent("ece", row.forecaster, row.nature)
+        assert (row.exponent, row.half) == (fit.value, (fit.upper - fit.lower) / 2)
+        assert row.text.startswith(f"{fit.value:.2f} ± {row.half:.2f}")
+    figure = plot_exponents(study, "ece", title="A title")
+    (axis, _), shown = figure.axes, dict(zip(totals, heat["text"], strict=True))
+    at = {(who, nature): (j, i) for i, who in enumerate("ab") for j, nature in enumerate("mn")}
+    assert {text.get_position(): text.get_text() for text in axis.texts} == {
+        at[pair]: shown.get(pair, "") for pair in at
+    }  # fmt: skip
+    assert np.array_equal(axis.images[0].get_array().filled(np.nan)[0], heat["exponent"][:2])
+    labels = [[text.get_text() for text in each.get_ticklabels()] for each in (axis.yaxis, axis.xaxis)]
+    assert labels == [["a", "b"], ["m", "n"]]
     figure.draw_without_rendering()
-    cell = figure.axes[0].get_window_extent().width / 2
-    for text in figure.axes[0].texts:
-        assert text.get_fontsize() >= 6
-        assert text.get_window_extent().width < cell
-    # One measure may be named as a text.
-    assert exponents_table(study, "ece").equals(exponents_table(study, ["ece"]))
+    cell = axis.get_window_extent().width / 2
+    assert all(text.get_window_extent().width < cell and text.get_fontsize() >= 6 for text in axis.texts)
     with pytest.raises(InvalidParameter, match="no measures"):
         plot_exponents(study, [])
 
@@ -93,63 +101,49 @@ def test_cells_beyond_the_known_rates_are_marked_where_no_outcome_is_late(power,
 # ---------------------------------------------------------------- regrets of tasks
 
 
-@pytest.fixture(scope="module")
-def played():
-    return oc.play(
-        [F.ForecastHedging(), F.EmpiricalMean()], [N.Drift(), N.Bernoulli(0.4)], horizon=[100, 300], runs=5,
-        measures=["cdl"], tasks=["umbrella", {"name": "umbrella", "response": "rounded"}],
+def test_regrets_of_tasks_are_means_with_intervals_of_student(seed):
+    """At the largest T, against SciPy's interval for a mean; a swap regret and its interval are never negative."""
+    rng = np.random.default_rng(seed)
+    columns = {
+        (task, kind): Column("decision_task", kind, task=task) for task in ("one", "two") for kind in KINDS
+    }
+    totals = {
+        (who, nature): {column: rng.normal(2, 3, 5) for column in columns.values()} | {"cdl": rng.normal(20, 1, 5)}
+        for who in "abc" for nature in "mn"
+    }  # fmt: skip
+    games = (
+        made.cell(who, {name: f * row for name, row in rows.items()}, nature, (t,))
+        for (who, nature), rows in totals.items() for t, f in ((100, 1), (300, 2))
     )  # fmt: skip
-
-
-def test_regrets_of_tasks_are_the_means_at_the_largest_horizon(played):
-    table = tasks_table(played)
-    assert len(table[table["mark"] == "regret"]) == 2 * len(KINDS) * 2 * 2
-    assert {*table["horizon"]} == {300}
+    study = made.study(*games)
+    table = tasks_table(study)
     for row in table.itertuples():
-        bound = played.curve("cdl", row.forecaster, row.nature).totals[-1]
-        totals = played.curve(f"{row.kind}[{row.task}]", row.forecaster, row.nature).totals[-1]
-        if row.mark == "regret":
-            assert (row.total, row.half) == summary(totals)
-            # A swap regret is never negative: nor is its interval.
-            least = -np.inf if row.kind == "external_regret" else 0.0
-            assert (row.left, row.right) == (max(row.total - row.half, least), row.total + row.half)
-        else:
-            assert (row.kind, row.total) == ("swap_regret", bound.mean())
-            assert row.task != "umbrella" or (totals <= bound + 1e-9).all()
-    fig = plot_tasks(played)
-    fig.draw_without_rendering()
-    assert len(fig.axes) == 2 * len(KINDS)
+        own = (
+            2
+            * totals[row.forecaster, row.nature][
+                "cdl" if row.mark == "bound" else columns[row.task, row.kind]
+            ]
+        )
+        line = ["one", "two"].index(row.task) + 0.7 * (("abc".index(row.forecaster) + 0.5) / 3 - 0.5)
+        assert (row.total, row.line, row.horizon) == (pytest.approx(own.mean()), pytest.approx(line), 300)
+        if row.mark == "bound":
+            assert (row.kind, row.upper - row.lower) == ("swap_regret", pytest.approx(0.2))
+            assert row.lower + row.upper == pytest.approx(2 * line)
+            continue
+        low, high = student.interval(0.95, 4, loc=own.mean(), scale=own.std(ddof=1) / 5**0.5)
+        least = -np.inf if row.kind == "external_regret" else min(0.0, own.mean())
+        assert (row.left, row.right) == pytest.approx((max(low, least), high))
+    counts = table.groupby(["nature", "kind", "mark"]).size()
+    assert {*counts} == {6}
+    assert len(counts) == 2 * (len(KINDS) + 1)
+    # Where all is exactly 0 the axis is no scatter of roundings. A single run has no interval.
+    zero, single = (
+        made.study(made.cell("a", dict.fromkeys(columns.values(), row))) for row in ([0.0, 0.0], [3.0])
+    )
+    assert [axis.get_xlim() for axis in plot_tasks(zero).axes] == [(-1.0, 1.0)] * 3
+    assert {*tasks_table(single)["left"], *tasks_table(single)["right"]} == {3.0}
     with pytest.raises(InvalidParameter, match="no task was played"):
         plot_tasks(made.study({("a", "drift"): [1.0]}))
-    lines = table[table["mark"] == "regret"].drop_duplicates(["forecaster", "task"])["line"]
-    assert lines.tolist() == pytest.approx([-0.175, 0.825, 0.175, 1.175])
-
-
-def test_intervals_of_regrets_are_those_of_student():
-    """Of made totals, against SciPy's interval for a mean. A single run has no interval."""
-    totals = np.array([3.0, 5.0, 4.0, 9.0, 2.0])
-    columns = [Column("decision_task", kind, task="umbrella") for kind in KINDS]
-    table = tasks_table(made.study(made.cell("a", {c: k * totals for k, c in enumerate(columns, 1)})))
-    assert list(table["kind"]) == list(KINDS)
-    for k, row in enumerate(table.itertuples(), 1):
-        low, high = student.interval(0.95, 4, loc=k * totals.mean(), scale=k * totals.std(ddof=1) / 5**0.5)
-        low = low if row.kind == "external_regret" else max(low, 0.0)
-        assert (row.left, row.right, row.total) == pytest.approx((low, high, 4.6 * k))
-    # Where all is exactly 0 the axis is no scatter of roundings.
-    zero = made.study(made.cell("a", {column: [0.0, 0.0] for column in columns}))
-    assert [axis.get_xlim() for axis in plot_tasks(zero).axes] == [(-1.0, 1.0)] * 3
-    single = tasks_table(made.study(made.cell("a", {column: [3.0] for column in columns})))
-    assert {*single["left"], *single["right"]} == {3.0}
-
-
-def overlapping(axis):
-    """Neighbouring labels of a horizontal axis that are drawn over each other."""
-    axis.figure.canvas.draw()
-    labels = [*axis.xaxis.get_ticklabels(), *axis.xaxis.get_ticklabels(minor=True)]
-    boxes = sorted(
-        (one.get_window_extent().intervalx for one in labels if one.get_text()), key=lambda x: x[0]
-    )
-    return [one for one, other in pairwise(boxes) if one[1] >= other[0]]
 
 
 @pytest.mark.parametrize("least", [0.7, -8000.0])
@@ -164,7 +158,7 @@ def test_points_of_far_apart_regrets_are_within_their_axes_and_labels_apart(leas
     assert low < mean.min() < mean.max() < high
     if least > 0:
         assert axis.get_xlim()[0] > -1.0
-    assert overlapping(axis) == []
+    assert overlapping(texts(axis.figure)) == []
 
 
 # ---------------------------------------------------------------- a parameter with several values
@@ -260,24 +254,15 @@ def test_against_the_number_of_rounds(study):
     assert line["value"].tolist() == pytest.approx(np.median(curve.totals / curve.rounds[:, None], axis=1))
 
 
-def test_what_is_drawn_is_what_the_frames_say(study):
+def test_lines_of_a_wide_parameter_are_set_apart_by_a_factor(study):
     figure, left = draw(study, "sweep", measure=("smooth_ce", "ece"), against="beta")
-    axes = figure.axes
-    assert (len(axes), left) == (4, "")
-    line, drawn = first(study, ["smooth_ce", "ece"], "beta"), axes[0].lines[0]
-    assert drawn.get_ydata() == pytest.approx(line["value"].to_numpy())
-    assert drawn.get_xdata() == pytest.approx(line["at"].to_numpy(), rel=0.05)  # set apart, and said so
-    ratio = axes[0].lines[1].get_xdata() / drawn.get_xdata()
-    assert ratio == pytest.approx((max(BETAS) / min(BETAS)) ** APART)
-    assert axes[0].get_xscale() == "log"
-    bars = [bar[:, 1].tolist() for bar in axes[0].collections[0].get_segments()]
-    assert bars == [
-        pytest.approx([low, high]) for low, high in zip(line["lower"], line["upper"], strict=True)
-    ]
+    assert (len(figure.axes), left) == (4, "")
+    axis, beta = figure.axes[0], np.sort(BETAS)
+    for line, side in zip(axis.lines, (-0.5, 0.5), strict=True):
+        assert line.get_xdata() == pytest.approx(beta * (max(BETAS) / min(BETAS)) ** (side * APART))
+    assert axis.get_xscale() == "log"
     said = " ".join(figure.legends[0].get_title().get_text().split())
     assert said.endswith("mean ± standard deviation · without beta: truthful")
-    single, _ = draw(study, "sweep", measure=("ece",), against="beta")
-    assert single.axes[0].lines[0].get_xdata() == pytest.approx(sorted(BETAS))
 
 
 @pytest.mark.parametrize(

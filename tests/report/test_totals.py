@@ -2,19 +2,15 @@
 
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
-import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.growth.words import NONE, line
+from onlinecal.growth.words import NONE
 from onlinecal.measures import MEASURES
 from onlinecal.report import catalogue
 from onlinecal.report import totals as overviews
-from onlinecal.report.curve_plot import slopes_table
 from onlinecal.report.listing import print_entry
 from onlinecal.report.pictures import draw
 from onlinecal.report.study_plot import exponents_table, plot_exponents
@@ -31,11 +27,10 @@ from onlinecal.report.totals import (
 )
 from onlinecal.study.asked import known_measures
 from onlinecal.study.curves import Study, summary
-from onlinecal.study.tables import export
+from onlinecal.study.played import Promise
 from tests.command_line import onlinecal
 from tests.report.made import INF, TIMES, cell, study
 
-F, N = oc.forecasters, oc.natures
 GOOD = [[2, 1], [3, 2], [4, 4], [6, 5]]
 
 
@@ -48,46 +43,36 @@ def games(table, times=TIMES, **options):
 # ---------------------------------------------------------------- exponents
 
 
-def test_an_exponent_is_the_same_in_every_table():
-    """However many others are shown with it, and also in pictures."""
-    played = oc.play([F.ForecastHedging(), F.EmpiricalMean()], [N.Drift(), N.Bernoulli()],
-                     horizon=[100, 196, 484, 1000], runs=4, measures=["ece", "cdl"])  # fmt: skip
-    for measures, cells in ((None, 8), (["ece"], 4)):
-        rows = totals(played, measures)
-        assert len(rows) == cells
+def test_totals_are_those_of_the_curves_at_the_largest_t():
+    some = games({"a": GOOD, "b": [[1, INF]] * 4, "c": GOOD[:3]})
+    for measures, many in ((None, 6), (["ece"], 3)):
+        rows = totals(some, measures)
+        assert len(rows) == many
         for row, data in zip(rows.itertuples(), totals_data(rows), strict=True):
-            curve = played.curve(row.measure, row.forecaster, row.nature)
-            growth = curve.exponent()
-            assert (row.exponent, data["exponent"]) == (growth, growth.as_json())
-            assert (row.total, row.half_width) == summary(curve.totals[-1])
-            assert (row.horizon, row.runs, row.against_rates) == (1000, 4, curve.against_rates())
-    heat = exponents_table(played, ["ece"])
-    for row in heat.itertuples():
-        growth = played.exponent("ece", row.forecaster, row.nature)
-        assert (row.exponent, row.half) == (growth.value, (growth.upper - growth.lower) / 2)
-    slopes = slopes_table(played.curves())
-    fitted = slopes[slopes["mark"] == "fitted"]
-    for row in fitted.itertuples():
-        growth = played.exponent(row.measure, row.forecaster, row.nature)
-        assert (row.slope, row.lower, row.upper) == (growth.value, growth.lower, growth.upper)
-    assert len(fitted)
+            curve = some.curve(row.measure, row.forecaster)
+            growth, (mean, half) = curve.exponent(), summary(curve.totals[-1])
+            assert (row.total, row.horizon, row.runs, row.exponent) == (mean, curve.rounds[-1], 2, growth)
+            assert data["exponent"] == (None if growth is None else growth.as_json())
+            assert data["half_width"] == (half if math.isfinite(half) else None)
+            assert row.against_rates == curve.against_rates()
 
 
 def test_the_markdown_table_stands_beside_what_is_proven():
-    played = oc.play([F.ForecastHedging(), F.Constant()], N.Drift(), horizon=[1000, 1728, 4096, 8000], runs=4,
-                     measures=["ece"])  # fmt: skip
-    curve, bound = played.curve("ece", "forecast hedging"), F.ForecastHedging().guarantees[0].bound
-    assert curve.proven() == pytest.approx(np.log(bound(8000) / bound(1000)) / np.log(8))
-    table, found = exponents_markdown(played), line(curve.exponent())
-    assert "**ece** (best known: Ω(T^0.54389) … O(T^(2/3)))" in table
-    assert f"| forecast hedging | {found} | {curve.proven():.2f}: ≤ T/(2m) + m + 1 + " in table
-    assert "†" not in table
-    cells = [
-        replace(c, promises=tuple(replace(p, bound=c.horizon**-2.0, formula="T^-2") for p in c.promises))
-        for c in played.cells
-    ]
-    table = exponents_markdown(replace(played, cells=tuple(cells)))
-    assert f"| forecast hedging | {found} † | -2.00: ≤ T^-2 |" in table
+    def proven(power):
+        """Of this power of T, for the first of two forecasters."""
+        return study(*(
+            cell(who, {"ece": [9 * t**0.6] * 2}, times=(t,), promises=(
+                Promise("ece", "", f"T^{power}", "expected", "all", True, t**power),) * (who == "a"))
+            for who in "ab" for t in TIMES
+        ))  # fmt: skip
+
+    for power, dagger in ((0.7, ""), (-2.0, " †")):
+        table = exponents_markdown(proven(power))
+        assert table.startswith(
+            "**ece** (best known: Ω(T^0.54389) … O(T^(2/3)))\n\n| forecaster | drift | proven |"
+        )
+        row = f"| a | 0.60 [0.60, 0.60]{dagger} | {power:.2f}: ≤ T^{power} |\n| b | 0.60 [0.60, 0.60] | – |"
+        assert (row in table, "†: grows faster" in table) == (True, bool(dagger))
     # Labels stay in their cells.
     odd = study(*(cell("a | b\nc", [t, t], "d|e", times=(t,)) for t in (100, 200, 400)))
     heading, _, row = exponents_markdown(odd).splitlines()[2:5]
@@ -178,50 +163,6 @@ def test_what_a_bound_implies_is_of_games_of_its_kind():
         (found,) = catalogue.entries(name)
         implied = {word for line in found["implied"] for word in line.partition(": ")[2].split(", ")}
         assert {"smooth_ce", "cdl", "swap_regret"} <= implied <= {*there, "swap_regret", "external_regret"}
-
-
-# ---------------------------------------------------------------- files
-
-
-@pytest.fixture(scope="module")
-def kinds():
-    return oc.play(
-        [F.ForecastHedging(), F.Constant(1.0)],
-        [N.Bernoulli(0.3), N.Streams((N.Drift(), N.Bernoulli(0.2)))],
-        horizon=40, runs=2, measures=["log_loss", {"name": "binned_ece", "bins": 5}, "distance_upper"],
-        tasks=[{"name": "umbrella", "response": {"name": "rounded", "m": 10}}], delays=[0, 3], per_decade=2,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
-def test_every_number_is_there_with_all_its_digits(kinds, tmp_path, name):
-    """Of files that fail or are there already: tests/core/test_writing.py."""
-    path = tmp_path / "sub" / name
-    count = export(kinds.cells, path)
-    table = pd.read_csv(path, keep_default_na=False) if name.endswith("csv") else pd.read_parquet(path)
-    assert len(table) == count == sum(t.size for each in kinds.cells for t in each.totals.values())
-    at = 0
-    for each in kinds.cells:
-        for column in each.columns:
-            values = each.totals[column.name]
-            rows = table[at : at + values.size]
-            at += values.size
-            assert rows.total.to_numpy(np.float64).tobytes() == values.tobytes()
-            assert [*rows][4:7] == ["round", "run", "open"]
-            said = rows.drop(columns=["total", "run", "round", "open"]).drop_duplicates()
-            assert said.to_dict("records") == [{
-                "forecaster": each.forecaster, "nature": each.schedule[0], "schedule": each.schedule[1],
-                "horizon": 40, "column": column.name, "kind": column.kind, "measure": column.measure,
-                "options": "bins=5" if column.measure == "binned_ece" else "", "end": column.end,
-                "stream": column.stream, "task": column.task, "response": column.response,
-            }]  # fmt: skip
-            assert rows["round"].tolist() == np.repeat(each.rounds, 2).tolist()
-            assert rows.run.tolist() == [0, 1] * len(each.rounds)
-            assert rows.open.tolist() == np.repeat(each.open or [0] * len(each.rounds), 2).tolist()
-    assert np.isinf(table.total).any()
-    with pytest.raises(InvalidParameter, match=r"expected a name that ends with \.csv or \.parquet"):
-        export(kinds.cells, tmp_path / "t.xlsx")
-    assert not (tmp_path / "t.xlsx").exists()
 
 
 # ---------------------------------------------------------------- very many cells
