@@ -15,7 +15,15 @@ import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Sight
 from onlinecal.report import page
-from onlinecal.report.comparing import front_json, of_fronts, of_paired, of_ranking, paired_json, ranking_json
+from onlinecal.report.comparing import (
+    front_json,
+    of_fronts,
+    of_measure,
+    of_paired,
+    of_ranking,
+    paired_json,
+    ranking_json,
+)  # fmt: skip
 from onlinecal.report.study_plot import pareto_table, plot_pareto
 from onlinecal.report.style import COLOURS, MARKERS
 from onlinecal.study.compare import COMMON_RUNS, RECORDED, fronts, mean_ranks, paired, ranking
@@ -31,6 +39,49 @@ def made(nature="drift", columns=BOTH, /, *totals, **options):
     rows = zip(*totals, strict=True)
     return [
         cell(f"f{i}", dict(zip(columns, row, strict=False)), nature, **options) for i, row in enumerate(rows)
+    ]
+
+
+# ---------------------------------------------------------------- headings
+
+
+@pytest.mark.parametrize(("last", "open"), [(100, ()), (200, ()), (200, (4,))])
+@pytest.mark.parametrize(
+    ("ask", "title", "runs", "late", "rows"),
+    [
+        (lambda s: of_measure(s, "ece"), "ece: total T·μ and exponent", "", ", 4 open at the end",
+         [["f0", "2 ± 2.48\n–", "5.33 ± 1.43\n–"], ["f1", "12.3 ± 3.79\n–", "2.33 ± 1.43\n–"]]),
+        (lambda s: of_ranking(ranking(s, "ece")), "ece: ranks", ", 3 runs", "",
+         [["f0", "1.5 [1–1.5]", "1", "2 [1–2]"], ["f1", "1.5 [1.5–2]", "2", "1 [1–2]"]]),
+        (lambda s: of_paired(*paired(s, "ece")), "ece: differences of totals, run by run", ", 3 runs",
+         ", 4 open at the end", [["f0 − f1", "-10.3 ± 2.07 <", "3 in all runs"]]),
+    ],
+)  # fmt: skip
+def test_what_is_the_same_of_all_natures_is_in_the_title_and_else_in_headings(
+    ask, title, runs, late, rows, last, open
+):
+    totals = {"m": [[1, 2, 3], [11, 12, 14]], "n": [[5, 5, 6], [2, 2, 3]]}
+    (table,) = ask(study(
+        *made("m", ["ece"], totals["m"]), *made("n", ["ece"], totals["n"], times=(last,), open=open)
+    )).tables  # fmt: skip
+    same = last == 100
+    assert table.title == title + f", T = 100{runs}" * same
+    ends = f"\nT = 100{runs}", f"\nT = 200{runs}{late * bool(open)}"
+    assert table.headings[-2:] == (["m", "n"] if same else ["m" + ends[0], "n" + ends[1]])
+    assert table.rows == rows
+
+
+def test_a_table_of_a_front_has_forecasters_that_dominate_each():
+    (answer,) = of_fronts(
+        fronts(study(*made("m", BOTH, [[1, 2], [3, 4], [5, 6]], [[2, 3], [1, 2], [7, 8]])), *BOTH)
+    ).tables
+    assert answer.title == "m, T = 100, 2 runs: 2 of 3 on the front"
+    assert answer.headings == ["forecaster", *BOTH, "dominated by"]
+    front = "– (on the front)"
+    assert answer.rows == [
+        ["f0", "1.5", "2.5", front],
+        ["f1", "3.5", "1.5", front],
+        ["f2", "5.5", "7.5", "f0\nf1"],
     ]
 
 
@@ -181,26 +232,26 @@ def test_pictures_of_fronts(seed):
 # ---------------------------------------------------------------- differences run by run
 
 
-def test_they_are_the_differences_of_the_totals():
-    """Intervals cover as often as is said by tests/study/test_orders.py."""
-    players = [F.Constant(0.3), F.Constant(0.7), F.ForecastHedging()]
-    mine = oc.play(players, [N.Drift(), N.RandomWalk()], horizon=[50, 200], runs=6, measures=["brier", "ece"],
-                   delays=[0, 5])  # fmt: skip
-    found, refused = paired(mine, "brier")
+def test_they_are_the_differences_of_the_totals(seed):
+    """With intervals of Bonferroni over all pairs. That they cover is tested in tests/study/test_orders.py."""
+    rng = np.random.default_rng(seed)
+    totals = {nature: noisy(rng, [0, 9, 0.1], 6) for nature in ("m", "n")}
+    mine = study(*(
+        each for nature, rows in totals.items() for each in made(nature, ["ece"], rows, open=(5,) * (nature == "n"))
+    ))  # fmt: skip
+    found, refused = paired(mine, "ece")
     assert refused == []
-    pairs = [*combinations(mine.forecasters, 2)]
-    assert [*found[["first", "second"]].itertuples(index=False, name=None)] == pairs * 4
-    for d in found.itertuples():
-        first, second = (mine.curve("brier", who, d.nature).totals[-1] for who in (d.first, d.second))
-        mean, half = (
-            (first - second).mean(),
-            student.ppf(1 - 0.025 / 12, 5) * (first - second).std(ddof=1) / 6**0.5,
+    asked = [(nature, i, j) for nature in totals for i, j in combinations(range(3), 2)]
+    for d, (nature, i, j) in zip(found.itertuples(), asked, strict=True):
+        each = totals[nature][i] - totals[nature][j]
+        mean, half = each.mean(), student.ppf(1 - 0.025 / 6, 5) * each.std(ddof=1) / 6**0.5
+        assert (d.nature, d.first, d.second, d.pair) == (nature, f"f{i}", f"f{j}", f"f{i} − f{j}")
+        assert (d.difference, d.half_width, d.low, d.high) == pytest.approx(
+            (mean, half, mean - half, mean + half)
         )
-        assert (d.difference, d.half_width) == pytest.approx((mean, half))
-        assert (d.low, d.high) == pytest.approx((mean - half, mean + half))
         assert d.lower_total == (d.first if mean + half < 0 else d.second if mean - half > 0 else "")
-        assert (d.horizon, d.runs, d.open) == (200, 6, 5 if "delay 5" in d.nature else 0)
-    assert {*found["lower_total"]} > {""}
+        assert (d.horizon, d.runs, d.open) == (100, 6, 5 * (nature == "n"))
+    assert {*found["lower_total"]} >= {"f0", "f2"}
 
 
 CANNOT = [

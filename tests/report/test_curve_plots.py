@@ -305,8 +305,13 @@ def test_every_run_has_a_line_and_there_is_the_mean(one, study, scale):
     assert np.array_equal(mean["total"], np.append(shown[:1, 0], some.mean[1:]), equal_nan=True)
     axis = plot_runs([some], scale=scale).axes[0]
     assert axis.get_xscale() == axis.get_yscale() == scale
-    # Runs of different games are not joined by a line.
+    # Runs are thin behind the mean; those of different games are not joined by a line.
+    assert [line.get_marker() == "o" for line in axis.lines if line.get_linewidth() > 1] == [True]
     assert {*runs_table(study.curves(["ece"]))["mark"]} == {"point", "mean"}
+    several = plot_runs(study.curves(["ece"])).axes[0].lines
+    assert [line.get_linestyle() != "None" for line in several] == [
+        line.get_marker() != "." for line in several
+    ]
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def test_a_picture_has_a_title_and_a_caption_and_may_stand_in_axes_of_ones_own(n
     given, options = case.given(study), case.options
     fig = of(name)(*given, title="A title", **options)
     titles = [fig._suptitle, *(legend.get_title() for legend in fig.legends)]
-    assert any(text is not None and text.get_text().startswith("A title") for text in titles)
+    assert [text.get_text().startswith("A title") for text in titles if text is not None] == [True]
     assert in_one_line(fig._supxlabel.get_text()) == in_one_line(fig.get_label())
     assert of(name)(*given, caption=False, **options)._supxlabel is None
     own, alone = Figure().subplots(), panels(fig, 1 if case.below is None else 2)

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from onlinecal.report.curve_plot import plot_curves
 from onlinecal.report.decision_plot import plot_murphy
+from onlinecal.report.facets import wrapped
 from onlinecal.report.frames import curves_table
 from onlinecal.report.study_plot import plot_exponents
 from onlinecal.report.style import (
@@ -99,6 +102,28 @@ def test_long_labels_leave_room_for_a_table_and_for_curves(label, width):
     # Labels show what tells them apart.
     assert len({text.get_text() for text in panels.axes[0].get_yticklabels()}) == 6
     assert [text.get_text()[-1] for text in panels.axes[0].get_xticklabels()] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(("letters", "columns"), [(3, 6), (30, 3), (200, 1)])
+def test_a_legend_has_as_many_columns_as_fit(letters, columns):
+    names = [f"{'n' * letters}{i}" for i in range(7)]
+    fig = plot_murphy({name: ([0.2, 0.8], [0, 1]) for name in names}, width=9.0)
+    (legend,) = fig.legends
+    fig.draw_without_rendering()
+    assert ["".join(text.get_text().split()) for text in legend.get_texts()] == names
+    assert len({round(text.get_window_extent().x0) for text in legend.get_texts()}) == columns
+    assert legend.get_window_extent().width <= fig.bbox.width
+
+
+@given(st.text("ab 1", max_size=60), st.integers(16, 40))
+def test_texts_are_broken_between_words_that_do_not_belong_together(text, letters):
+    said = f"T = 100 {text} 16 runs"
+    lines = wrapped(said, letters).split("\n")
+    assert "".join("".join(lines).split()) == "".join(said.split())
+    assert max(map(len, lines)) <= letters
+    assert (lines[0][:7], lines[-1][-7:]) == ("T = 100", "16 runs")
+    shorter = "\n".join(text.split())
+    assert wrapped(shorter, 60) == shorter  # lines that are short enough stay
 
 
 def test_a_curve_of_many_points_is_thinned_to_what_can_be_seen():
