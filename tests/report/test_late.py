@@ -1,5 +1,7 @@
 """Games with delays and decision makers: data layers, captions and tables say what is so."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -252,6 +254,23 @@ def test_marks_are_within_their_axes_those_of_less_on_the_edge(last, cdl, monkey
     ):
         assert 0.0 < low <= values.min() <= values.max() <= high
         assert np.allclose(values, np.maximum(own, low))
+
+
+def test_the_largest_regret_is_named_in_the_table_and_in_each_panel(monkeypatch):
+    row = replace(row_of([90, 0, 450], [100, 50, 500]), open=2000)
+    (table,) = of_people([row]).tables
+    title = "drift, T = 1,000: swap regret of 3 decision makers; up to 2,000 questions open at the end"
+    assert (table.title, len(table.headings)) == (title, 9)
+    assert table.rows == [["constant", "90", "450", "c", "500", "0.1", "0.5", "c", "0.556"]]
+    monkeypatch.setattr(people_room, "people_rows", lambda study: [row])
+    fig = plot_people(oc.Study(()))
+    said = [(text.get_text(), *text.xy, text.get_ha()) for axis in fig.axes for text in axis.texts]
+    assert said == [
+        ("c", 1000, 450, "right"), ("c", 500, 450, "right"), ("c: 0.5\nin 900 questions", 0.5, 1, "right"),
+    ]  # fmt: skip
+    assert fig.legends == []
+    assert fig._suptitle.get_text() == "1 run · up to 2,000 questions open at the end"
+    assert [axis.get_xlim()[1] for axis in fig.axes] == pytest.approx([1010, 1.6 * 500, 1.04 * 5 / 9])
 
 
 def test_a_decision_maker_without_a_known_outcome_has_no_regret():
