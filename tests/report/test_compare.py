@@ -71,18 +71,19 @@ def test_what_is_the_same_of_all_natures_is_in_the_title_and_else_in_headings(
     assert table.rows == rows
 
 
-def test_a_table_of_a_front_has_forecasters_that_dominate_each():
-    (answer,) = of_fronts(
-        fronts(study(*made("m", BOTH, [[1, 2], [3, 4], [5, 6]], [[2, 3], [1, 2], [7, 8]])), *BOTH)
-    ).tables
-    assert answer.title == "m, T = 100, 2 runs: 2 of 3 on the front"
+def test_a_table_of_a_front_names_six_forecasters_that_dominate_one():
+    means = [[1, 2], [3, 4], *([4 + i, 5 + i] for i in range(7))]
+    mine = study(*made("m", BOTH, means, [[2, 3], [1, 2], *means[2:]]))
+    (answer,) = of_fronts(fronts(mine, *BOTH)).tables
+    assert answer.title == "m, T = 100, 2 runs: 2 of 9 on the front"
     assert answer.headings == ["forecaster", *BOTH, "dominated by"]
-    front = "– (on the front)"
-    assert answer.rows == [
+    front, more = "– (on the front)", "f0\nf1\nf2\nf3\nf4\nf5\nand 2 more"
+    assert answer.rows[:3] == [
         ["f0", "1.5", "2.5", front],
         ["f1", "3.5", "1.5", front],
-        ["f2", "5.5", "7.5", "f0\nf1"],
+        ["f2", "4.5", "4.5", "f0\nf1"],
     ]
+    assert answer.rows[-1] == ["f8", "10.5", "10.5", more]
 
 
 # ---------------------------------------------------------------- ranks
@@ -217,11 +218,20 @@ def test_pictures_of_fronts(seed):
             assert (point.get_xdata()[0], point.get_ydata()[0]) == (row.first, row.second)
             assert (point.get_color(), point.get_marker()) == (COLOURS[row.place], MARKERS[row.place])
             assert (point.get_markerfacecolor() == point.get_color()) != row.dominated
+        (line,) = (line for line in axis.lines if len(line.get_xdata()) > 1)
+        assert (line.get_xdata().tolist(), line.get_drawstyle()) == (
+            sorted(front.means[[0, 2], 0]),
+            "steps-post",
+        )
         crosses = [(x.get_xdata()[0], x.get_ydata()[0]) for x in axis.lines if x.get_marker() == "x"]
         assert crosses == [tuple(front.means[1])]
     assert front_json(front)["forecasters"][4]["totals"][0] is None
     assert fig.axes[0].get_xlabel() == "ECE, total (lower is better)"
     fig.savefig("/dev/null", format="png")  # labels of matplotlib's own language are no formulas
+    # Of a payoff the higher is the better, so that a front rises.
+    paid = study(*made("drift", ("ece", PAID), [[1, 2], [3, 4], [9, 9]], [[1, 2], [5, 6], [0, 1]]))
+    (axis,) = plot_pareto(paid, ["ece", PAID.name]).axes
+    assert [line.get_drawstyle() for line in axis.lines if len(line.get_xdata()) > 1] == ["steps-pre"]
     # Axes are logarithmic in all panels where all means of a measure are positive.
     mine = study(*made("drift", BOTH, [[1.0], [200.0]], [[2.0], [-1.0]]),
                  *made("rain", BOTH, [[1.0], [1.1]], [[2.0], [1.0]]))  # fmt: skip

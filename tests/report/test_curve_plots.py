@@ -185,6 +185,12 @@ def test_arrows_of_several_curves_are_below_each_other_within_the_panel():
     assert min(heights[False]) > 0
 
 
+def labels_of(axis):
+    """The numbers beside the vertical axis."""
+    axis.figure.draw_without_rendering()
+    return {label.get_text() for label in axis.get_yticklabels()}
+
+
 def test_negative_totals_are_drawn_as_they_are():
     below, zero = curve([-4, -30, -100, -900]), curve([0, 10, 0, 500], forecaster="other")
     table = curves_table([below, zero])
@@ -194,6 +200,8 @@ def test_negative_totals_are_drawn_as_they_are():
     axis = plot_curves([below, zero]).axes[0]
     assert axis.get_yscale() == "symlog"
     assert axis.get_ylim()[0] < -900 < 500 < axis.get_ylim()[1]
+    assert {"-100", "0", "100"} <= labels_of(axis)
+    assert {"10⁰", "10³"} <= labels_of(plot_curves([curve([1, 10, 100, 1000])]).axes[0])
     # Such an axis is its own.
     three = [curve([1, 2, 3, 4], measure=m) for m in ("ece", "brier")]
     one, two, own = plot_curves([*three, curve([-1, -2, 3, 4], measure="payoff[x]")]).axes

@@ -133,6 +133,9 @@ def test_only_constant_delays_have_a_reference(people):
     options = {"horizon": [60, 120], "runs": 2, "measures": ["ece"]}
     half = oc.play(F.ForecastHedging(), N.Drift(), delays=[0, 2.5, 3], **options)
     assert [rate["place"].iloc[0] for rate in lines(delays_table(half, ["ece"]), "rate")] == [0, 2]
+    # A delay as long as a game leaves nothing to copy.
+    long = made(*(delayed("a", "drift", delay, t, [2, 3]) for delay in (0, 100) for t in (100, 200)))
+    assert [rate["place"].iloc[0] for rate in lines(delays_table(long, ["ece"]), "rate")] == [0]
     table = delays_table(people, ["ece"])
     assert {name[:39] for name in table["forecaster"]} == {"poisson (rate=2), pareto (cap=60) delay"}
     assert {*table["mark"]} == {"mean"}

@@ -101,6 +101,7 @@ def test_a_mean_that_is_infinite_both_ways_is_never_the_lowest():
     assert [text.splitlines()[0] for text in page_rows.lowest(odd).rows[0][1:]] == ["b", "b", "b"]
     for most, names in ((1, ["b"]), (2, ["b", "c"])):
         assert page_pictures.few(odd, ["n"], "ece", most)[0].forecasters == names
+    assert page_pictures.few(odd, ["n"], "ece", 3)[1] == ""
 
 
 def test_marks_are_where_the_paired_test_has_no_doubt(seed):

@@ -185,6 +185,50 @@ def test_a_picture_shows_the_numbers_of_its_table(name, study):
             assert points(each) == of_table(part, case.below)
 
 
+#: picture → the ends of its axes, as shares of the largest number in these columns; None: free
+ENDS = {
+    "reliability": [("", (-0.04, 1.04)), ("", (-0.04, 1.04))],
+    "regret": [("", (0, 1)), ("regret", (0, 1.22))],
+    "witness": [("", (0, 1)), ("", (-1.08, 1.08))],
+    "decision": [("", (0, 1)), ("regret", (0, 1.15))],
+    "murphy": [("", (0, 1)), ("score", (0, 1.08))],
+    "murphy, difference": [("", (0, 1))],
+    "trajectory": [("forecasts", (0, 1))],
+    "trajectory, measure": [("forecasts", (0, 1)), ("", (0, None))],
+    "sweep": [("", (None, None)), ("", (0, None))],
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_axes_end_where_they_are_said_to(name, study):
+    case = CASES[name]
+    given = case.given(study)
+    rows = of(name, "_table")(*given, **case.options)
+    axis = of(name)(*given, **case.options).axes[0]
+    for (column, ends), found in zip(ENDS[name], (axis.get_xlim(), axis.get_ylim()), strict=False):
+        unit = rows[column].max() if column else 1.0
+        assert all(
+            end is None or at == pytest.approx(unit * end) for end, at in zip(ends, found, strict=True)
+        )
+
+
+@pytest.mark.parametrize("kind", ["points", "smooth", "corp"])
+def test_weights_below_a_diagram_are_whole_and_have_percent(kind):
+    given = samples(levels=20)
+    most = oc.plots.reliability_table(*given, kind=kind).query("mark in ('weight', 'density')")["share"].max()
+    fig = oc.plots.reliability(*given, kind=kind)
+    below = fig.axes[1]
+    assert below.get_ylim() == pytest.approx((0, 1.1 * most))
+    fig.draw_without_rendering()
+    labels = [label.get_text() for label in below.get_yticklabels()]
+    assert [label.endswith("%") for label in labels] == [kind != "smooth"] * len(labels)
+    assert kind == "smooth" or labels == [f"{100 * share:g}%" for share in below.get_yticks()]
+    assert (below.get_ylabel(), below.get_xlabel()) == (
+        "density" if kind == "smooth" else "weight",
+        "prediction",
+    )
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_picture_fits_a_dark_column_and_is_a_file(name, study):
     """Its texts are whole, apart and light, and stay texts in SVG."""
