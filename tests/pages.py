@@ -12,11 +12,6 @@ README = ROOT / "README.md"
 DOCS = ROOT / "docs"
 
 
-def pages() -> list[Path]:
-    """README.md and all of docs/."""
-    return [README, *sorted(DOCS.rglob("*.md"))]
-
-
 def markdown(head: Sequence[Any], rows: Iterable[Sequence[Any]], others: str = "---") -> str:
     """A table; `others` aligns the columns after the first."""
     lines = [head, ["---", *[others] * (len(head) - 1)], *rows]

@@ -23,7 +23,7 @@ from onlinecal.study.curves import Curve, Study
 NARROW = 2.0
 #: letters of a caption and of a heading in an inch
 SMALL, LARGE = 16.0, 14.0
-#: of a bar of colours beside the panels, in inches
+#: of a bar of colours beside a single column of panels, in inches; headings of several have the space between them
 BAR = 0.6
 
 
@@ -122,7 +122,7 @@ def facets(
                 panel_axes[1].sharex(panel_axes[0])
             key = rows[line // lines], columns[at]
             own = labels[0], "" if place and share == "row" else labels[1]
-            _panel(panel_axes, key, parts[key], draw, own, (wide - BAR * bool(bar)) / across)
+            _panel(panel_axes, key, parts[key], draw, own, wide / across - BAR * bool(bar and across == 1))
         image = next((image for axis in fig.axes for image in axis.images), None)
         if bar and image is not None:
             fig.colorbar(image, ax=fig.axes, shrink=min(0.8, 2.5 / high), aspect=15).set_label(bar)
