@@ -16,6 +16,7 @@ from onlinecal.report.pictures import draw
 from onlinecal.report.study_plot import exponents_table, plot_exponents
 from onlinecal.report.terminal import number, print_json
 from onlinecal.report.totals import (
+    curve_html,
     exponents_markdown,
     long,
     overview,
@@ -29,7 +30,7 @@ from onlinecal.study.asked import known_measures
 from onlinecal.study.curves import Study, summary
 from onlinecal.study.played import Promise
 from tests.command_line import onlinecal
-from tests.report.made import INF, TIMES, cell, study
+from tests.report.made import INF, TIMES, cell, curve, study
 
 GOOD = [[2, 1], [3, 2], [4, 4], [6, 5]]
 
@@ -49,12 +50,12 @@ def test_totals_are_those_of_the_curves_at_the_largest_t():
         rows = totals(some, measures)
         assert len(rows) == many
         for row, data in zip(rows.itertuples(), totals_data(rows), strict=True):
-            curve = some.curve(row.measure, row.forecaster)
-            growth, (mean, half) = curve.exponent(), summary(curve.totals[-1])
-            assert (row.total, row.horizon, row.runs, row.exponent) == (mean, curve.rounds[-1], 2, growth)
+            own = some.curve(row.measure, row.forecaster)
+            growth, (mean, half) = own.exponent(), summary(own.totals[-1])
+            assert (row.total, row.horizon, row.runs, row.exponent) == (mean, own.rounds[-1], 2, growth)
             assert data["exponent"] == (None if growth is None else growth.as_json())
             assert data["half_width"] == (half if math.isfinite(half) else None)
-            assert row.against_rates == curve.against_rates()
+            assert row.against_rates == own.against_rates()
 
 
 def test_the_markdown_table_stands_beside_what_is_proven():
@@ -91,12 +92,38 @@ def test_a_dash_is_explained_where_one_stands():
     assert [t.get_text() for t in plot_exponents(missing, ["ece"]).axes[0].texts].count("") == 3
 
 
-def test_a_notebook_counts_what_it_leaves_out():
-    names = [f"m{i}" for i in range(overviews.MEASURES + 2)]
-    many = study(*(cell(f"f{i}", {name: [1, 2] for name in names}) for i in range(overviews.ROWS + 3)))
-    html = study_html(many)
-    assert "not all is shown" in html
-    assert (html.count("<tr>") >= overviews.ROWS, "m6" in html, "f40" in html) == (True, False, False)
+@pytest.fixture
+def shown(monkeypatch):
+    """Title, tables and notes in place of the HTML of a notebook."""
+    monkeypatch.setattr(overviews, "notebook", lambda title, tables, notes: (title, tables, notes))
+
+
+@pytest.mark.parametrize(
+    ("who", "whom", "forecasters", "natures"), [(43, 2, 40, 1), (10, 8, 10, 4), (10, 4, 10, 4), (3, 2, 3, 2)]
+)
+@pytest.mark.parametrize("measures", [6, 7])
+def test_a_notebook_has_the_first_of_many_and_says_so(shown, who, whom, forecasters, natures, measures):
+    names = [f"m{i}" for i in range(measures)]
+    games = (cell(f"f{i}", {m: [1, 2] for m in names}, f"n{j}") for i in range(who) for j in range(whom))
+    title, tables, notes = study_html(study(*games, name="mine"))
+    assert (title, [table.title for table in tables]) == ("mine", [f"n{j}, T = 100" for j in range(natures)])
+    assert {table.frame.shape for table in tables} == {(forecasters, 6)}
+    left = (who * whom, measures) != (forecasters * natures, 6)
+    assert any("not all is shown" in note for note in notes) == left
+
+
+def test_a_curve_in_a_notebook_has_some_t_evenly_with_the_last(shown):
+    title, (table,), notes = curve_html(curve([[t, 3 * t] for t in range(1, 101)], range(1, 101)))
+    assert (title, table.headings) == (
+        "brier: one against drift",
+        ["T", "mean total of 2 runs", "± 95 %", "a round"],
+    )
+    assert [row[0] for row in table.rows] == [f"{t}" for t in range(1, 101, 3)]
+    assert table.rows[-1] == ["100", "200", "1,271", "2"]
+    assert notes[-1] == "34 of 100 T are shown"
+    _, (table,), notes = curve_html(curve([[1]] * 40, range(1, 41)))
+    assert (len(table.rows), table.rows[1]) == (40, ["2", "1", "–", "0.5"])
+    assert not [note for note in notes if "are shown" in note]
 
 
 # ---------------------------------------------------------------- numbers and words
