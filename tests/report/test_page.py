@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import ttest_1samp
 
 import onlinecal as oc
+from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Sight
 from onlinecal.growth.words import NONE, lines
 from onlinecal.report import page as page_rows
@@ -197,6 +198,43 @@ def test_names_are_text_and_nothing_is_fetched():
     assert fetched
     assert all(address.startswith(("data:", "#")) for address in fetched)
     assert not re.search(r"url\(|@import|fetch\(|XMLHttp", text)
+
+
+EXPONENTS, PARETO, SLOPES = "Growth exponents", "ece and cdl: Pareto fronts", "Local slopes of ece"
+TASKS, DELAYS = "Regrets of tasks", "What late outcomes cost: ece"
+
+
+@pytest.mark.parametrize(
+    ("who", "whom", "times", "more", "titles"),
+    [
+        ("a", "m", 1, {}, set()), ("a", "m", 2, {}, set()), ("a", "m", 3, {}, {SLOPES}),
+        ("ab", "m", 1, {}, {PARETO}), ("ab", "m", 3, {}, {EXPONENTS, PARETO, SLOPES}),
+        ("a", "mn", 3, {}, {EXPONENTS, SLOPES}), ("ab", "mnop", 3, {}, {EXPONENTS, PARETO, SLOPES}),
+        ("abc", "mno", 3, {}, {PARETO, SLOPES}),  # more cells than a heat map has here
+        ("a", "m", 1, {"tasks": 3}, {TASKS}), ("a", "mn", 1, {"late": True}, {DELAYS}),
+    ],
+)  # fmt: skip
+def test_pictures_are_offered_where_there_is_something_to_draw(who, whom, times, more, titles, monkeypatch):
+    monkeypatch.setattr(page_pictures, "CELLS", 8)
+    regrets = {
+        Column("decision_task", "swap_regret", task=f"t{i}"): [1, 2] for i in range(more.get("tasks", 0))
+    }
+    measures = {"ece": [1, 2], "cdl": [1, 2]} | regrets
+    mine = study(*(
+        cell(f, measures, n, (t,), schedule=(n, n * more.get("late", False)))
+        for f in who for n in whom for t in (100, 200, 300)[:times]
+    ))  # fmt: skip
+    grown = ["ece", "cdl"] if times > 2 else []
+    offered = {
+        kind.title: kind for kind in page_pictures.kinds(mine, ["ece", "cdl"], grown, []) if kind.natures
+    }
+    assert {*offered} == titles | {"Reliability"}
+    assert all({*kind.natures} == {*whom} for kind in offered.values())
+    if regrets:
+        assert (offered[TASKS].most, offered[TASKS].forecasters) == (2, 12)
+        monkeypatch.setattr(page_pictures, "POINTS", 7)
+        (tasks,) = (kind for kind in page_pictures.kinds(mine, ["ece", "cdl"], [], []) if kind.title == TASKS)
+        assert tasks.forecasters == 7 // 3
 
 
 def test_every_picture_is_a_drawing_with_its_words(rich, monkeypatch):
