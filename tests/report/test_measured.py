@@ -12,6 +12,7 @@ from onlinecal.core.files import Table
 from onlinecal.logs.evaluation import DECIDING
 from onlinecal.logs.measuring import Settings, measure_log
 from onlinecal.logs.reading import Asked, Log, read_log
+from onlinecal.logs.thresholds import Threshold
 from onlinecal.report import measured, page_pictures
 from onlinecal.report.decision_plot import MURPHY
 from onlinecal.report.measured import (
@@ -250,6 +251,55 @@ def test_the_verdict_doubts_where_one_of_several_measures_refutes():
             calibration,
             calibration == "doubtful",
         )
+
+
+@pytest.fixture(scope="module")
+def judged():
+    """A report of one column with levels .2, .5 and .8, of which tests change what it says."""
+    p, y = np.repeat([0.2, 0.5, 0.8], 40), np.tile([0, 1, 1, 0], 30)
+    return report_of({"p": p}, y, 20, DECIDING)
+
+
+HIGH = Threshold(0.5, True, 0.125, 0.5, 0.8, 0.25, 0.4)
+LOW = Threshold(0.5, False, 0.125, 0.2, 0.5, -0.25, 0.4)
+RECALIBRATE = "onlinecal recalibrate f --forecast p --outcome y"
+TIMES = "name the times of forecasts and of outcomes: "
+
+
+@pytest.mark.parametrize(
+    ("column", "report", "calibration", "words", "then"),
+    [
+        ({"threshold": HIGH}, {}, "refuted",
+         ["p ≥ 0.5 loses 0.125", "0.5–0.8 (40 % of all) are too high by 0.25", "never acting would be better"],
+         f"{RECALIBRATE} -o f_better.csv"),
+        ({"threshold": replace(HIGH, highest=0.5)}, {}, "refuted", ["of 0.5 (40", "p > 0.5 would be better"], ""),
+        ({"threshold": LOW}, {}, "refuted", ["acting when p > 0.5 loses", "too low by 0.25", "always acting"], ""),
+        ({"threshold": replace(LOW, lowest=0.5)}, {}, "refuted", ["p ≥ 0.5 would be better"], ""),
+        ({}, {"classes": True}, "refuted", [], "recalibrate the forecasts of this class with oc.recalibrate(p, y)"),
+        ({}, {"cluster": "g"}, "refuted", [], f"{TIMES}{RECALIBRATE} --time COLUMN --resolved COLUMN -o f_better.csv"),
+        ({}, {"cluster": "g", "time": "t"}, "refuted", [],
+         f"{TIMES}{RECALIBRATE} --time t --resolved COLUMN -o f_better.csv"),
+        ({}, {"cluster": "t", "time": "t"}, "refuted", [], f"{RECALIBRATE} --time t -o f_better.csv"),
+        ({"depends": True}, {}, "doubtful", ["rows seem to depend on each other, and p = 0.01"], "--cluster COLUMN"),
+        ({"depends": True}, {"cluster": "g"}, "refuted", [], ""),
+        ({"advises": False, "threshold_p": 0.4}, {}, "not refuted", ["(p = 0.4)"], "more rows, four times as many"),
+        ({"advises": False, "depends": True}, {"cluster": "g"}, "not refuted", [], "more clusters, four times"),
+        ({"threshold_p": None}, {}, "too few", ["Too few rows are independent"], "at least 15 clusters"),
+        ({"threshold_p": None}, {"time": "t"}, "too few", [], "more times; where rows"),
+        ({"threshold_p": None}, {"time": "t", "cluster": "g"}, "too few", [], "at least 15 clusters"),
+        ({"threshold_p": None}, {"settings": Settings(draws=0)}, "not tested", ["Without draws"], "--draws 200"),
+    ],
+)  # fmt: skip
+def test_what_a_verdict_follows_from(judged, column, report, calibration, words, then):
+    (one,) = judged.columns
+    calm = replace(one.evaluation, rows=tuple(replace(row, p_value=0.5) for row in one.evaluation.rows))
+    mine = replace(one, **{"threshold": HIGH, "threshold_p": 0.01, "advises": True, "depends": False,
+                           "by_chance": 0.02, "evaluation": calm} | column)  # fmt: skip
+    found = verdict(replace(judged, **report), mine)
+    assert found.calibration == calibration
+    for part in words:
+        assert part.lower() in found.words.lower()
+    assert then in found.next
 
 
 def test_numbers_have_as_many_digits_as_their_interval_tells():
