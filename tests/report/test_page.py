@@ -237,6 +237,20 @@ def test_pictures_are_offered_where_there_is_something_to_draw(who, whom, times,
         assert tasks.forecasters == 7 // 3
 
 
+def test_reliability_is_of_all_runs_and_levels_where_these_are_few(rich, monkeypatch):
+    (kind,) = (each for each in page_pictures.kinds(rich, ["ece"], [], []) if each.title == "Reliability")
+    part = rich.only(natures=["drift"])
+    many = max(gamma.levels for gamma in kind.given(part)[0][0].values())
+    for runs, weight in ((3, 600), (2, 200)):
+        monkeypatch.setattr(page_pictures, "TOGETHER", runs)
+        (levels,), options = kind.given(part)
+        assert ({gamma.weight for gamma in levels.values()}, options["band"]) == ({weight}, None)
+    monkeypatch.setattr(page_pictures, "TOGETHER", 3)
+    for most, bins in ((many, None), (many - 1, page_pictures.BINS)):
+        monkeypatch.setattr(page_pictures, "LEVELS", most)
+        assert kind.given(part)[1]["bins"] == bins
+
+
 def test_every_picture_is_a_drawing_with_its_words(rich, monkeypatch):
     drawn, real = [], page_pictures.drawing
 
