@@ -215,10 +215,13 @@ def test_axes_end_where_they_are_said_to(name, study):
 @pytest.mark.parametrize("kind", ["points", "smooth", "corp"])
 def test_weights_below_a_diagram_are_whole_and_have_percent(kind):
     given = samples(levels=20)
-    most = oc.plots.reliability_table(*given, kind=kind).query("mark in ('weight', 'density')")["share"].max()
+    rows = oc.plots.reliability_table(*given, kind=kind).query("mark in ('weight', 'density')")
+    most = rows["share"].max()
     fig = oc.plots.reliability(*given, kind=kind)
     below = fig.axes[1]
     assert below.get_ylim() == pytest.approx((0, 1.1 * most))
+    # A density is an area; each weight is a line.
+    assert len(below.collections[0].get_paths()) == (1 if kind == "smooth" else len(rows))
     fig.draw_without_rendering()
     labels = [label.get_text() for label in below.get_yticklabels()]
     assert [label.endswith("%") for label in labels] == [kind != "smooth"] * len(labels)
