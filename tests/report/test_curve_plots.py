@@ -108,6 +108,14 @@ def test_bounds_are_drawn_where_they_hold(kind, upper, fresh, mark, label, drawn
         assert tuple(line[["mark", "label", "forecaster", "place"]].iloc[0]) == (mark, label, *own)
 
 
+def test_rates_have_no_place_beside_negative_totals_and_at_a_single_t():
+    promises = tuple((t, promise(t, "rate")) for t in TIMES)
+    for totals, given in (([-1, -2, -3, -4], promises), ([1, 2, 3, 4], promises[:1])):
+        assert lines([curve(totals, measure="ece", promises=given)], "rate") == []
+    assert lines([curve([5], [100], measure="ece")], "known") == []
+    assert len(lines([curve([5, 7], [100, 200], measure="ece")], "known")) == 2
+
+
 def test_what_a_nature_forces_is_drawn_once_below_all_curves(study):
     fig = plot_curves(study.curves(["ece"]), title="A title")
     kinds = ["proven upper bound", "proven lower bound", "best known rates"]
@@ -235,6 +243,13 @@ def test_legends_of_neighbouring_panels_do_not_meet(letters):
     assert len(boxes) == 3
     assert all(one.x1 <= other.x0 for one, other in pairwise(boxes))
     assert boxes[-1].x1 <= fig.bbox.width * 1.01
+
+
+@pytest.mark.parametrize(("many", "below"), [(12, True), (13, False)])
+def test_up_to_twelve_curves_have_their_names_below_their_panel(many, below):
+    fig = plot_curves([curve([i, 2 * i, 4 * i, 8 * i], forecaster=f"f{i}") for i in range(1, many + 1)])
+    names = [text.get_text() for legend in fig.legends for text in legend.get_texts()]
+    assert (fig.axes[0].get_legend() is not None, "f1" in names) == (below, not below)
 
 
 def test_many_curves_have_their_names_in_the_legend_of_the_figure():

@@ -65,32 +65,31 @@ def test_axes_reach_as_far_as_is_needed(values):
 # ---------------------------------------------------------------- reliability
 
 
-def test_a_reliability_diagram_is_of_the_levels(gamma):
+def test_points_and_weights_are_those_of_the_levels(gamma):
     points, density = points_of(gamma), weights_of(gamma)
     for one, other in (
         (points["prediction"], gamma.predictions), (points["mean"], gamma.means), (points["share"], gamma.mass),
         (points["left"], points["right"]), (density["prediction"], gamma.predictions), (density["share"], gamma.mass),
     ):  # fmt: skip
         assert np.array_equal(one, other)
-    table = plots.reliability_table(gamma)
-    assert {*table["strategy"][table["mark"] == "point"]} == {"levels"}
-    assert {*table["error"][table["mark"] == "point"]} == {ece(gamma)}
+    assert (points["strategy"], points["error"]) == ("levels", ece(gamma))
 
 
 @pytest.mark.parametrize("strategy", ["width", "quantile"])
 @pytest.mark.parametrize("bins", [1, 7])
 def test_bins_are_those_of_the_binned_error(gamma, bins, strategy):
-    points = points_of(gamma, bins=bins, strategy=strategy)
-    predictions, shares = points["prediction"], points["share"]
-    assert points["error"] == pytest.approx(binned_ece(gamma, bins=bins, strategy=strategy), abs=1e-15)
-    assert points["error"] == pytest.approx((shares * np.abs(points["mean"] - predictions)).sum(), abs=1e-14)
-    assert shares.sum() == pytest.approx(1.0)
-    v = gamma.predictions
-    for left, right, mean, mass in zip(points["left"], points["right"], predictions, shares, strict=True):
-        assert left - 1e-12 <= mean <= right + 1e-12
-        if strategy == "width":
-            inside = (v >= left) & ((v < right) | ((right == 1.0) & (v == right)))
-            assert mass == pytest.approx(gamma.mass[inside].sum())
+    found = points_of(gamma, bins=bins, strategy=strategy)
+    assert found["error"] == pytest.approx(binned_ece(gamma, bins=bins, strategy=strategy), abs=1e-15)
+    v, counts = gamma.predictions, gamma.counts
+    for left, right, *numbers in zip(
+        *(found[name] for name in ("left", "right", "prediction", "mean", "share")), strict=True
+    ):
+        end = v <= right if strategy == "quantile" or right == 1.0 else v < right
+        inside = (v >= left) & end
+        weight = counts[inside].sum()
+        means = [(counts * v)[inside].sum() / weight, gamma.positives[inside].sum() / weight]
+        assert numbers == pytest.approx([*means, weight / gamma.weight])
+    assert found["share"].sum() == pytest.approx(1.0)
 
 
 def test_an_edge_belongs_to_the_bin_above_it():

@@ -161,6 +161,16 @@ def test_points_of_far_apart_regrets_are_within_their_axes_and_labels_apart(leas
     assert overlapping(texts(axis.figure)) == []
 
 
+@pytest.mark.parametrize(("most", "scale"), [(50.0, "linear"), (50.1, "symlog")])
+def test_regrets_that_differ_by_more_than_a_factor_have_a_logarithmic_axis(most, scale):
+    columns = [Column("decision_task", kind, task="x") for kind in KINDS]
+    games = (
+        made.cell(who, {column: [total] for column in columns}) for who, total in (("a", 1.0), ("b", most))
+    )
+    axes = plot_tasks(made.study(*games)).axes
+    assert [axis.get_xscale() for axis in axes] == [scale] * 3
+
+
 # ---------------------------------------------------------------- a parameter with several values
 
 BETAS = (20.0, 0.5, 1.0)
