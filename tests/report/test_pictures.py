@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.image import imread
 
 import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter, OnlinecalError
-from onlinecal.report import facets, plots
+from onlinecal.report import facets, gammas, plots
 from onlinecal.report.gammas import study_gammas
 from onlinecal.report.pictures import KINDS, draw
 from onlinecal.report.plots import save
@@ -173,14 +174,13 @@ def test_a_picture_shows_the_numbers_of_its_table(name, study):
     for part, (axis, *below) in zip(parts, drawn, strict=True):
         if "heading" in part:
             assert said(axis) == in_one_line(part["heading"].iloc[0])
-        shown = points(axis)
+        shown, expected = points(axis), of_table(part, case.shown) | case.more
         if name == "groups":
             shown = {(x, y) for x, y in shown if y != pytest.approx(x**-0.5)}  # the dashed curve
-        if name == "world":
-            shown = {
-                (x, y) for x, y in shown if y not in (-0.11, -0.03, 1.03, 1.11)
-            }  # the ticks at the edges
-        assert shown == of_table(part, case.shown) | case.more
+        if name == "world":  # outcomes are ticks at the edges, 0 below and 1 above
+            for outcome, ends in ((0, (-0.11, -0.03)), (1, (1.03, 1.11))):
+                expected |= of_table(part[part["outcome"] == outcome], {"forecast": band("clock", *ends)})
+        assert shown == expected
         for each in below:
             assert points(each) == of_table(part, case.below)
 
@@ -280,6 +280,13 @@ def test_a_picture_has_a_title_and_a_caption_and_may_stand_in_axes_of_ones_own(n
         of(name)(*given, ax=[own], **options)
 
 
+@pytest.mark.parametrize(("levels", "mark"), [(20, "point"), (21, "smooth")])
+def test_classes_of_at_most_twenty_levels_are_points(levels, mark):
+    p = np.arange(levels) / (2 * levels)
+    table = oc.plots.classes_table(np.stack((p, 1 - p), axis=1), np.arange(levels) % 2)
+    assert mark in {*table["mark"]}
+
+
 def test_panels_of_a_narrow_page_stand_in_lines_and_can_be_read(study):
     curves = study.only(natures=["drift"]).curves(["ece", "smooth_ce", "cdl"])
     for width, wide, columns in (("column", 3.4, 1), ("page", 7.0, 3), (5.0, 5.0, 2), (None, 10.3, 3)):
@@ -320,6 +327,8 @@ def test_saving(tmp_path):
         assert first.read_bytes() == second.read_bytes()
     assert b"/CIDFontType2" in (tmp_path / "a.pdf").read_bytes()  # a font of Type 42
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.pdf", "a.png", "a.svg", "new"]
+    save(drawn(), tmp_path / "small.png", dpi=50)
+    assert imread(tmp_path / "small.png").shape[1] == round(50 * drawn().get_figwidth())
     for wrong, why in (("a.jpg", r"expected .png, .svg or .pdf"), ("a.png/a.png", "cannot be written")):
         with pytest.raises(InvalidParameter, match=why):
             save(drawn(), tmp_path / wrong)
@@ -344,6 +353,12 @@ def test_levels_that_are_not_there(study, monkeypatch):
         study_gammas(study, round=300)
     with pytest.raises(InvalidParameter, match=r"run = 3 of forecast hedging against drift; expected 0 to 2"):
         study_gammas(study, run=3)
+    monkeypatch.setattr(gammas, "PANELS", 4)
+    assert len(study_gammas(study)) == 4
+    monkeypatch.setattr(gammas, "PANELS", 3)
+    with pytest.raises(InvalidParameter, match="4 pairs of a forecaster and a nature; expected at most 3"):
+        study_gammas(study)
+    monkeypatch.undo()
     kept, lost = Played.gamma, {"forecast hedging", "empirical mean"}
 
     def gamma(cell, at, run, stream=None):
