@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.collections import LineCollection
 from scipy.stats import binom
+from scipy.stats import t as student
 from sklearn.metrics import brier_score_loss
 
 import onlinecal as oc
@@ -324,7 +325,7 @@ def test_the_difference_is_that_of_the_curves(distinct):
     variance = ((each**2).sum(axis=1) + added - len(y) * each.mean(axis=1) ** 2) / len(y)
     half = found["upper"] - mean
     assert half == pytest.approx(mean - found["lower"])
-    assert half == pytest.approx(1.9659 * np.sqrt(variance / len(y)), rel=1e-4)  # Student's t, 399 degrees
+    assert half == pytest.approx(student.ppf(0.975, 399) * np.sqrt(variance / 400), rel=1e-9)
 
 
 def test_the_band_holds_the_expected_difference(seed):

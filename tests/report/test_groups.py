@@ -101,6 +101,10 @@ def test_diagrams_of_a_group_are_of_its_rounds(study):
         gamma.counts.tolist() for gamma in all_rounds.values()
     ]
     assert study.gamma(WHO[0], horizon=400, group="all").weight == 400
+    # A run in which the group has no rounds is left out.
+    (sizes,) = study.curve("rounds @ rare", WHO[0], horizon=100).totals
+    assert 0 in sizes
+    assert study_gammas(study, round=100, group="rare")[WHO[0], "contrarian, T = 100"].weight == sizes.sum()
 
 
 @pytest.mark.parametrize(

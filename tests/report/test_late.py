@@ -307,3 +307,4 @@ def test_forecasters_are_across_with_several_horizons_or_a_single_schedule(horiz
     table = delays_table(late, ["ece"])
     assert set(table["column"]) == ({"ece"} if across else {"a", "b"})
     assert set(table["row"]) == ({"drift"} if across else {"ece, drift"})
+    assert ("rate" in {*table["mark"]}) == (len(horizons) * len(delays) > 1)
