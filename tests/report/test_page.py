@@ -13,6 +13,7 @@ from scipy.stats import ttest_1samp
 import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Sight
+from onlinecal.core.progress import Progress
 from onlinecal.growth.words import NONE, lines
 from onlinecal.report import page as page_rows
 from onlinecal.report import page_pictures
@@ -291,6 +292,17 @@ def test_pictures_that_are_left_out_are_counted(undrawn):
         f"{pairs - len(page.drawn.curves)} of {pairs} pictures of a measure against a nature are left out."
         in " ".join(page.drawn.left)
     )
+
+
+@pytest.mark.parametrize(("lines", "drawn"), [(2, 4), (12, 6), (100, 7)])
+def test_pictures_of_curves_have_about_so_many_lines_in_all_and_are_four_at_least(
+    lines, drawn, undrawn, monkeypatch
+):
+    monkeypatch.setattr(page_pictures, "LINES", lines)
+    mine = study({(who, f"n{i}"): [1, 2] for who in "ab" for i in range(7)})
+    found = page_pictures.gallery(mine, ["ece"], [], Progress(1))
+    assert [picture.title for picture in found.curves] == [f"ece against n{i}" for i in range(drawn)]
+    assert any(f"{7 - drawn} of 7 pictures" in said for said in found.left) == (drawn < 7)
 
 
 def test_of_many_forecasters_the_lowest_are_drawn(monkeypatch):
