@@ -133,10 +133,11 @@ def test_several_columns_are_in_one_diagram_and_bands_are_by_clusters():
 
 
 @pytest.mark.parametrize(("levels", "word"), [(20, "levels"), (21, "smoothed")])
-def test_twenty_levels_are_points_and_more_are_smoothed(levels, word):
+def test_twenty_levels_are_points_and_more_are_smoothed(levels, word, undrawn):
     p = np.arange(levels) / levels
-    document = document_of(report_of({"p": p}, p > 0.5), drawn=True)
-    assert pictures_of(document, "p")[0].title == f"Reliability of p, {word}"
+    (column,) = report_of({"p": p}, p > 0.5).columns
+    first, _ = page_pictures.of_column("p", column.evaluation)
+    assert first.title == f"Reliability of p, {word}"
 
 
 @pytest.mark.parametrize("weights", [None, np.full(3000, 2.0)])
@@ -300,6 +301,30 @@ def test_what_a_verdict_follows_from(judged, column, report, calibration, words,
     for part in words:
         assert part.lower() in found.words.lower()
     assert then in found.next
+
+
+CHANCE = "the worst threshold of calibrated forecasts would lose 0.02 by chance (p = 0.01)."
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ({"threshold": replace(HIGH, loss=0.0)}, "no threshold loses: another one would never have been better."),
+        ({"threshold_p": None}, f"{HIGH}. Without draws that is not tested against chance."),
+        ({"advises": False}, f"not told from chance. It loses 0.125 per decision; {CHANCE}"),
+        ({}, f"{HIGH}; p > 0.8 would be better. Payoffs are from 0 to 1; {CHANCE}"),
+    ],
+)  # fmt: skip
+def test_the_worst_threshold_in_words(judged, column, said):
+    (one,) = judged.columns
+    given = {
+        "threshold": HIGH,
+        "threshold_p": 0.01,
+        "advises": True,
+        "by_chance": 0.02,
+        "worst_task": "",
+    } | column
+    assert decision(replace(one, **given)) == f"Worst threshold: {said}"
 
 
 def test_numbers_have_as_many_digits_as_their_interval_tells():
