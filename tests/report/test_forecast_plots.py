@@ -424,6 +424,8 @@ def test_what_is_refused(gamma):
     ] + [
         (reliability, (gamma,), {"kind": "corp", "bins": 10}, "bins = 10 with kind = 'corp'; expected kind = 'po"),
         (reliability, (gamma,), {"kind": "corpus"}, "kind"),
+        (reliability, (gamma,), {"bins": 10_001}, "bins"),
+        (plots.trajectory, (p, y), {"measure": "ece", "window": 1}, "window"),
         (plots.murphy, (p, y), {"difference": True}, pair),
         (plots.murphy, ({"a": p, "b": p, "c": p}, y), {"difference": True}, pair),
         (plots.murphy, ({"a": gamma, "b": gamma}, None), {"difference": True}, pair),

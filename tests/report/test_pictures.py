@@ -393,6 +393,7 @@ def test_every_picture_has_a_name(kind, study):
         (lambda s: oc.plots.curves(s), r"curves: curves = Study\(.*\); expected curves, such as study.curves"),
         (lambda s: oc.plots.slopes([s]), r"slopes: curves = \[Study\(.*; expected curves"),
         (lambda _: oc.plots.runs([]), "no curves to draw; expected at least one"),
+        (lambda _: oc.plots.world(world(), first=401), "first = 401"),
         (lambda s: oc.plots.world(s), r"world: rounds = Study\(.*; expected rounds, such as worlds.observe"),
         (lambda s: oc.plots.tasks(s.curves("ece")), r"tasks: study = \[Curve\(.*; expected a Study"),
         (lambda s: save(s, "x.png"), r"save: Study\(.*\); expected a figure"),
