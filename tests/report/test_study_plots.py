@@ -142,8 +142,9 @@ def test_regrets_of_tasks_are_means_with_intervals_of_student(seed):
     )
     assert [axis.get_xlim() for axis in plot_tasks(zero).axes] == [(-1.0, 1.0)] * 3
     assert {*tasks_table(single)["left"], *tasks_table(single)["right"]} == {3.0}
-    with pytest.raises(InvalidParameter, match="no task was played"):
-        plot_tasks(made.study({("a", "drift"): [1.0]}))
+    for column in (Column("measure", "ece"), Column("decision_task", "payoff", task="one")):
+        with pytest.raises(InvalidParameter, match="no task was played"):
+            plot_tasks(made.study(made.cell("a", {column: [1.0]})))
 
 
 @pytest.mark.parametrize("least", [0.7, -8000.0])
