@@ -26,23 +26,18 @@ def refusal(*parts):
 REFUSED = [
     # a name without a value on one path, at which Python stops in round 500 or never
     ("line 10: `step` may", "self.n += 1\nif self.n < 500: step = 0.1\nself.x = step * outcome"),
-    ("line 11: `step` may", "self.n += 1\nif self.n < 500: step = 1\nelif outcome > 1: step = 2\nself.x += step - 1"),
-    ("line 10: `step` may", "self.n += 1\nfor i in range(500 - self.n): step = 0.1\nself.x = step"),
     ("line 10: `i` may", "self.n += 1\nfor i in range(500 - self.n): pass\nself.x = 1 / (1 + i)"),
     ("line 10: `step` may", "self.n += 1\nwhile self.n < 500 > self.x: self.x, step = 501.0, 0.1\nself.x = step"),
     ("line 12: `step` may", "self.n += 1\nwhile True:\n if self.n >= 500: break\n step = 0.1; break\nself.x = step"),
     ("line 10: `step` may", "self.n += 1\nif self.n < 500: step = 0.1\nstep += 0.1\nself.x = step / 3"),
-    ("line 10: `at` may", "self.n += 1\nif self.n < 500: at = 0\nself.w[at] += 0.1", X, "self.x, self.w = 0.5, [0.0]"),
     ("step, line 4: `x` may", "self.n += 1\nself.x = step(self.n)", X, "self.x = 0.5",
      "def step(n):\n if n < 500:\n  x = 0.1\n return x\n"),
-    ("line 11: `step` may", "while True:\n step = 0.1\n if outcome or step > 0: break\nself.x = step"),
     ("Mine.late, line 10: it returns a number on some", "self.n += 1\nself.x = self.late()", X, "self.x = 0.5", "",
      " def late(self):\n  if self.n < 500: return 0.75\n"),
     ("Mine.forecast, line 5: it returns a number on some", "self.n += 1", "if self.n < 500: return 0.5"),
     # lists, and what is not compiled
     ("line 8: `self.x.append(1)` is not compiled; expected numbers", "self.x.append(1)", "return 0.5", "self.x = [1]"),
     ("line 8: `self.x` is not compiled", "self.x = 1", "return 0.5", "self.x = [1]"),
-    ("line 6: `self.x + self.x` is not compiled", "pass", "return (self.x + self.x)[0]", "self.x = [1]"),
     ("line 6: `[x for x in self.x]` is not compiled", "pass", "return max([x for x in self.x])", "self.x = [1]"),
     ("it is not compiled: ", "pass", "return self.x[self.x[0]]", "self.x = [0.5]"),
     ("line 8: `random.random()` is not compiled", "self.x = random.random()"),
@@ -51,8 +46,6 @@ REFUSED = [
     ("line 8: `self.x in (1, 2)` is not compiled", "self.x = self.x in (1, 2)"),
     ("line 8: `'a'` is not compiled", "self.x = 'a'"),
     ("line 8: `self.x = self.n = 1` is not compiled", "self.x = self.n = 1"),
-    ("line 8: `step: float = 1.0` is not compiled", "step: float = 1.0\nself.x = step"),
-    ("line 8: `assert outcome < 2` is not compiled", "assert outcome < 2"),
     ("line 8: `(0.25, outcome)` is not compiled", "[a, b] = 0.25, outcome\nself.x += a * (b - self.x)"),
     ("line 9: `step.real` is not compiled", "step = 0.5\nself.x = step.real"),
     ("line 9: `self` is not compiled", "self.x = half(self)", X, "self.x = 0.5", "def half(me): return me.x / 2\n"),
@@ -72,8 +65,7 @@ REFUSED = [
     ("line 8: `self.n **= 2` is not compiled", "self.n **= 2"),
     *((f"line {line}: what begins as a whole number gets a real one", update, "return 0.5", "self.v = [0, 0]")
       for line, update in ((9, "self.n += 1\nself.n = self.n / 2 if self.n > 500 else 0"), (8, "self.n += forecast"),
-                           (8, "self.n /= 2"), (8, "self.v[0] /= 2"), (8, "self.v[1] = 0.25 + outcome"),
-                           (8, "self.n, half = outcome / 2, 1"), (8, "self.n //= 1.0"))),
+                           (8, "self.n /= 2"), (8, "self.v[0] /= 2"), (8, "self.n, half = outcome / 2, 1"))),
     # the line itself, not those that call the method
     ("line 12: a power of two whole numbers", "self.one()", X, "self.x = 0.5", "",
      " def one(self): self.two()\n def two(self):\n  self.n += 1\n  self.x = self.n ** 2 % 7 / 7\n"),
@@ -112,6 +104,10 @@ REFUSED = [
      "self.x = 0.5; self.forecast = lambda: 0.5 + (self.n > 500) / 4"),
     ("`K` is not compiled", "self.x = float(self.x / 3 * K)", X, "self.x = 0.5", "K = np.float32(0.1)\n"),
     ("`Share.OF` is not compiled", "self.x = 1 / Share.OF", X, "self.x = 0.5", "class Share: OF = 4\n"),
+    # of its own rules are numbers of NumPy, also where they are numbers of Python, and a subclass
+    *((f"Mine.update, line 9: self.w holds a numpy.{kind}", "self.n += 1\nself.x = 0.5 + 0 * self.w", X,
+       f"self.x, self.w = 0.5, {made}") for kind, made in (
+        ("ndarray", "np.zeros(1)"), ("float64", "np.float64(0.0)"), ("bool", "[np.bool_(False)]"))),
     ("self.k holds a texts.Own", "self.n += 1\nself.x = self.k * self.n", X,
      "self.x, self.k = 0.5, Own()", "class Own(float):\n def __mul__(self, n): return min(float(n), 500.0) / 1000\n"),
 ]  # fmt: skip
@@ -125,15 +121,8 @@ def test_what_would_play_in_another_way_is_refused(case):
     assert "; expected " in said
 
 
-@pytest.mark.parametrize("kind", ["bool_", "int8", "float32", "float64"])
-def test_numbers_of_numpy_are_refused(kind):
-    """It rounds them, goes round at their end, adds truth values as such, or divides by zero."""
-    for of in (one := f"np.zeros(1, np.{kind})", f"[{one}[0]]", f"{one}[0]"):
-        said = refusal("self.n += 1\nself.x = 0.5 + 0 * self.w", X, f"self.x, self.w = 0.5, {of}")
-        assert "Mine.update, line 9: self.w holds a numpy." in said
-
-
 def test_what_has_the_same_rules_plays():
+    """A list of the class is one of each run, and an error ends the game in the same round of each."""
     of_class = (
         "self.n += 1\nif self.n > 450: self.w[0] = 1 / self.n",
         "return self.w[0]",
@@ -141,25 +130,20 @@ def test_what_has_the_same_rules_plays():
         "",
         "Mine.w = [0.5]\n",
     )
-    assert not refusal(*of_class)
-    assert not refusal(
-        "self.x = 1 / (450 + outcome - self.n); self.n += 1"
-    )  # ends in the same round of each run
+    for parts in (of_class, ["self.x = 1 / (450 + outcome - self.n); self.n += 1"]):
+        assert not refusal(*parts)
 
 
 def test_a_helper_that_is_not_defined_yet():
     """Its line is named; what stands below the class is defined as a game begins."""
-    cls, space = made(
-        "self.n += 1\nself.x = rate(self.n)", before="def compiled(cls): return oc.compiled(cls)\n"
-    )
-    with pytest.raises(InvalidParameter, match=r"line 10: `rate` is not defined yet; expected it before"):
+    update = "self.n += 1\nself.x = rate(self.n)"
+    cls, space = made(update)
+    with pytest.raises(InvalidParameter, match=r"line 9: `rate` is not defined yet; expected it before"):
         course(oc.compiled(cls))
     exec("def rate(n): return 1 / n\n", space)
     with pytest.raises(InvalidParameter, match="rate: its source cannot be read; expected it in a file"):
         course(cls)
-    assert not refusal(
-        "self.n += 1\nself.x = rate(self.n)", X, "self.x = 0.5", "", "def rate(n): return 1 / n\n"
-    )
+    assert not refusal(update, X, "self.x = 0.5", "", "def rate(n): return 1 / n\n")
 
 
 FILE = """
@@ -221,15 +205,6 @@ def test_a_file_that_was_edited_is_not_read(tmp_path, monkeypatch):
     file.write_text("def")  # what has been read is kept
     assert course(module.Mine, 9) == course(type("Plain", (module.Mine,), {}), 9)
     assert game.compiled
-
-
-def test_a_game_goes_on_with_the_globals_of_its_beginning():
-    cls, space = made("self.x = STEP", before="STEP = 0.25\n")
-    game = Game(oc.compiled(cls), COIN, horizon=40, runs=range(1), keeps=())
-    game.advance(20)
-    space["STEP"] = 0.75
-    game.advance(40)
-    assert set(game.transcripts.of(0).forecasts.tolist()) == {0.5, 0.25}
 
 
 def test_a_constant_of_a_module_is_taken_as_a_game_begins():
