@@ -1,4 +1,4 @@
-"""Games and plain players for the tests of the engine."""
+"""Games and players for the tests of the engine."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from unittest.mock import patch
 import numpy as np
 
 from onlinecal.core.errors import InvalidForecast
+from onlinecal.core.guarantee import Sight
 from onlinecal.core.strategy import classes_of
 from onlinecal.engine import game as module
+from onlinecal.engine import steps
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import EmpiricalMean
-from onlinecal.natures import Bernoulli
+from onlinecal.forecasters import EmpiricalMean, Forecaster
+from onlinecal.natures import Bernoulli, Nature
 
 
 def game_of(forecaster=None, nature=None, horizon=6, runs=range(2), **options):
@@ -101,6 +103,48 @@ def check_all_ways(mine, theirs, schedule, horizon=120, compiled=True):
     of_one_run = begun(range(3, 4))
     of_one_run.advance(horizon)
     assert came_to(of_one_run, 0) == alone
+
+
+# ---------------------------------------------------------------- players of the steps that a test gives
+
+
+def fair(run, number):
+    values, weights = steps.law(run)
+    values[0], weights[0] = 0.5, 1.0
+    return 1
+
+
+def nothing(run, place, forecast, outcome, number):
+    return 0
+
+
+def half(run, size, forecast, number):
+    return 0.5
+
+
+def forecaster_of(say=fair, learn=nothing, declares=(), **options):
+    class Made(Forecaster):
+        needs = frozenset(declares)
+        deterministic = True
+
+        def start(self, horizon, stream):
+            return steps.Forecaster(say, learn, **options)
+
+    return Made()
+
+
+def nature_of(move=half, sees=Sight.NOTHING, declares=(), **options):
+    class Made(Nature):
+        sight = sees
+        reveals = frozenset(declares)
+
+        def start(self, horizon, stream):
+            return steps.Nature(move, **{"sight": sees} | options)
+
+    return Made()
+
+
+# ---------------------------------------------------------------- players in plain Python
 
 
 class Mean:

@@ -12,11 +12,9 @@ from onlinecal import natures as n
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.engine import game as module
-from onlinecal.engine import steps
 from onlinecal.engine.law import brief
 from onlinecal.engine.steps import law, state
-from tests.engine.games import game_of
-from tests.engine.test_steps import fair, half, nothing
+from tests.engine.games import fair, forecaster_of, game_of, nature_of, nothing
 from tests.marks import slow, some_fast
 
 RUNS = range(5, 9)
@@ -42,31 +40,9 @@ def reveals(run, number):
     return -1 if number == 3 else 0
 
 
-def forecaster(say=fair, learn=nothing, declares=(), **options):
-    class Made(f.Forecaster):
-        needs = frozenset(declares)
-        deterministic = True
-
-        def start(self, horizon, stream):
-            return steps.Forecaster(say, learn, **options)
-
-    return Made()
-
-
-def nature(move=half, sees=Sight.NOTHING, declares=(), **options):
-    class Made(n.Nature):
-        sight = sees
-        reveals = frozenset(declares)
-
-        def start(self, horizon, stream):
-            return steps.Nature(move, **{"sight": sees} | options)
-
-    return Made()
-
-
-REFUSING = forecaster(learn=refuses_at, state=[3.0])
-DEAF = nature(sees=Sight.HISTORY, hear=refuses_at, state=[3.0])
-KNOWS = forecaster(declares=["truth"], note=1, needs={0: "truth"})
+REFUSING = forecaster_of(learn=refuses_at, state=[3.0])
+DEAF = nature_of(sees=Sight.HISTORY, hear=refuses_at, state=[3.0])
+KNOWS = forecaster_of(declares=["truth"], note=1, needs={0: "truth"})
 TRUTH = {"declares": ["truth"], "note": 1, "reveals": {0: "truth"}, "reveal": reveals}
 
 
@@ -78,7 +54,7 @@ TRUTH = {"declares": ["truth"], "note": 1, "reveals": {0: "truth"}, "reveal": re
         slow(((f.ExpertMixture((REFUSING,)), n.Bernoulli()), "forecaster 'expert_mixture' refused a round")),
         ((f.Constant(), DEAF), "nature 'made' refused a round"),
         ((f.Constant(), n.Mixture((DEAF,))), "nature 'mixture' refused a round"),
-        ((KNOWS, nature(**TRUTH)), "nature 'made' revealed nothing"),
+        ((KNOWS, nature_of(**TRUTH)), "nature 'made' revealed nothing"),
     ],
 )  # fmt: skip
 def test_a_refusal_ends_the_game_and_names_who(pair, match):
@@ -112,7 +88,7 @@ def by_hand(game):
 def test_nonsense_of_steps_is_named_with_the_first_run_that_stops(whole, threads, monkeypatch):
     monkeypatch.setattr(module, "THREAD", 1)
     for (value, weight, size), way in product(WRONG, (lambda game: game.advance(20), by_hand)):
-        made = whole(forecaster(stated, state=[value, weight, size], size=2))
+        made = whole(forecaster_of(stated, state=[value, weight, size], size=2))
         other = n.Streams((n.Drift(), n.Drift())) if made.needs else n.Drift()
         game, alone = game_of(made, other, 20, RUNS, threads=threads), whole is WHOLES[0]
         if alone:  # the first run is as it should be
@@ -126,7 +102,7 @@ def test_nonsense_of_steps_is_named_with_the_first_run_that_stops(whole, threads
 
 @pytest.mark.parametrize("whole", [lambda x: x, f.Delayed])
 def test_a_forecast_beside_the_grid_is_named(whole):
-    beside = forecaster(stated, state=[0.7, 1.0, 1.0], size=2, grid=np.array([0.0, 0.5, 1.0]))
+    beside = forecaster_of(stated, state=[0.7, 1.0, 1.0], size=2, grid=np.array([0.0, 0.5, 1.0]))
     said = "stated the forecast 0.7 in round 3, run 5; expected a point of its grid"
     with pytest.raises(InvalidForecast, match=said):
         game_of(whole(beside), n.Drift(), runs=RUNS).advance(6)
@@ -134,8 +110,8 @@ def test_a_forecast_beside_the_grid_is_named(whole):
 
 @pytest.mark.parametrize("q", [1.0000001, np.nan, -1e-300])
 def test_a_q_that_is_none_is_named(q):
-    wild = nature(asks, state=[q])
-    parts = n.Mixture((n.Drift(), wild)), n.Switch(nature(), wild, 4), n.Streams((wild, n.Drift()))
+    wild = nature_of(asks, state=[q])
+    parts = n.Mixture((n.Drift(), wild)), n.Switch(nature_of(), wild, 4), n.Streams((wild, n.Drift()))
     for made, number in zip((wild, *parts), (6, 6, 10, 11), strict=True):
         with pytest.raises(InvalidForecast, match=rf"nature .* stated q = {q} in round {number}, run 5"):
             game_of(f.Constant(), made, 20, RUNS).advance(20)
@@ -147,7 +123,7 @@ def test_a_q_that_is_none_is_named(q):
 )
 def test_of_runs_that_are_played_in_turn_the_first_that_stops_is_named(rounds, run, number):
     """Also where one behind it stops in an earlier round."""
-    game = game_of(forecaster(learn=refuses_at, state=[0.0]), n.Bernoulli(), 20, RUNS)
+    game = game_of(forecaster_of(learn=refuses_at, state=[0.0]), n.Bernoulli(), 20, RUNS)
     game.forecaster.state[:, 0] = rounds
     with pytest.raises(InvalidForecast, match=f"in round {number}, run {run}"):
         game.advance(20)
@@ -157,18 +133,18 @@ def test_of_runs_that_are_played_in_turn_the_first_that_stops_is_named(rounds, r
     ("pair", "match"),
     [
         # It would be shown what it does not declare.
-        ((f.Constant(), nature(sees=Sight.HISTORY, sight=Sight.DRAW)), "sight DRAW, but .* declares HISTORY"),
-        ((f.Constant(), nature(hear=nothing)), "with a step `hear`; expected HISTORY"),
-        ((f.Constant(), nature(reveal=reveals)), "expected kinds of context and a step `reveal`, or neither"),
-        ((f.Constant(), nature(note=1, reveals={0: "truth"})), "expected kinds of context and a step `reveal`"),
-        ((f.Constant(), nature(**TRUTH | {"note": 0})), r"note = 0; expected room for the context at \[0\]"),
-        ((f.Constant(), nature(**TRUTH | {"reveals": {0: "base"}})), "does not reveal truth"),
-        ((forecaster(note=1, needs={0: "truth"}), n.UniformTruth()), "truth, which .* does not declare"),
-        ((forecaster(declares=["truth"], needs={0: "truth"}), n.UniformTruth()), r"note = 0; expected room"),
-        ((forecaster(certificates=lambda player: {}), n.Bernoulli()), "its player proves totals; the spec"),
-        ((forecaster(nothing), n.Bernoulli()), "forecaster 'made' cannot be started"),
-        ((forecaster(learn=fair), n.Bernoulli()), "forecaster 'made' cannot be started"),
-        ((f.Constant(), nature(fair)), "nature 'made' cannot be started"),
+        ((f.Constant(), nature_of(sees=Sight.HISTORY, sight=Sight.DRAW)), "sight DRAW, but .* declares HISTORY"),
+        ((f.Constant(), nature_of(hear=nothing)), "with a step `hear`; expected HISTORY"),
+        ((f.Constant(), nature_of(reveal=reveals)), "expected kinds of context and a step `reveal`, or neither"),
+        ((f.Constant(), nature_of(note=1, reveals={0: "truth"})), "expected kinds of context and a step `reveal`"),
+        ((f.Constant(), nature_of(**TRUTH | {"note": 0})), r"note = 0; expected room for the context at \[0\]"),
+        ((f.Constant(), nature_of(**TRUTH | {"reveals": {0: "base"}})), "does not reveal truth"),
+        ((forecaster_of(note=1, needs={0: "truth"}), n.UniformTruth()), "truth, which .* does not declare"),
+        ((forecaster_of(declares=["truth"], needs={0: "truth"}), n.UniformTruth()), r"note = 0; expected room"),
+        ((forecaster_of(certificates=lambda player: {}), n.Bernoulli()), "its player proves totals; the spec"),
+        ((forecaster_of(nothing), n.Bernoulli()), "forecaster 'made' cannot be started"),
+        ((forecaster_of(learn=fair), n.Bernoulli()), "forecaster 'made' cannot be started"),
+        ((f.Constant(), nature_of(fair)), "nature 'made' cannot be started"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_its_specification_or_its_steps_is_refused(pair, match):

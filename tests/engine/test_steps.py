@@ -20,96 +20,54 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.engine import game as module
 from onlinecal.engine.game import Game
 from onlinecal.engine.run import RowPointer, stamp
-from onlinecal.engine.steps import Forecaster, Nature, compiled, law, shared, state
-from onlinecal.forecasters import base as forecasters
+from onlinecal.engine.steps import compiled, kernel, law, shared
 from onlinecal.natures import Contrarian
-from onlinecal.natures import base as natures
 from onlinecal.schedules import Constant, Schedule
-from tests.engine.games import same
+from tests.engine.games import forecaster_of, nature_of, same
 
 #: the round in which the steps fail
 BAD = 37
 PACKAGE = Path(onlinecal.__file__).parent
 
 
-def fair(run, number):
-    values, weights = law(run)
-    values[0], weights[0] = 0.5, 1.0
-    return 1
-
-
-def nothing(run, place, forecast, outcome, number):
+@kernel
+def fails(run, number):
+    if number == shared(run)[0]:
+        raise ValueError("boom")
     return 0
-
-
-def half(run, size, forecast, number):
-    return 0.5
 
 
 def say_fails(run, number):
-    if number == shared(run)[0]:
-        raise ValueError("boom")
     values, weights = law(run)
     values[0], weights[0] = 0.5, 1.0
-    return 1
+    return 1 + fails(run, number)
 
 
 def draw_fails(run, u, number):
-    if number == shared(run)[0]:
-        raise ValueError("boom")
-    return 0.5
+    return 0.5 + fails(run, number)
 
 
 def learn_fails(run, place, forecast, outcome, number):
-    if number == shared(run)[0]:
-        raise ValueError("boom")
-    return 0
+    return fails(run, number)
 
 
 def move_fails(run, size, forecast, number):
-    if number == shared(run)[0]:
-        raise ValueError("boom")
-    return 0.5
+    return 0.5 + fails(run, number)
 
 
 def reveal_fails(run, number):
-    if number == shared(run)[0]:
-        raise ValueError("boom")
-    return 0
+    return fails(run, number)
 
 
-class Says(forecasters.Forecaster):
-    """Plays the steps that it is given."""
-
-    def __init__(self, say=fair, learn=nothing, size=1, kept=(BAD,), **more):
-        self.__dict__["given"] = (say, learn), {"size": size, "shared": kept} | more
-
-    def start(self, horizon, stream):
-        steps, more = self.given
-        return Forecaster(*steps, **more)
-
-
-class Moves(natures.Nature):
-    """Plays the steps that it is given."""
-
-    sight = Sight.HISTORY
-
-    def __init__(self, move=half, kept=(BAD,), **more):
-        self.__dict__["given"] = move, {"shared": kept, "sight": self.sight} | more
-        self.__dict__["reveals"] = frozenset(more.get("reveals", {}).values())
-
-    def start(self, horizon, stream):
-        move, more = self.given
-        return Nature(move, **more)
-
-
+AT, HEARS = {"shared": [BAD]}, {"shared": [BAD], "sees": Sight.HISTORY}
+REVEALS = {"declares": ["x"], "reveals": {0: "x"}, "note": 1}
 FAILING = {
-    "say": (Says(say=say_fails), Moves(), "forecaster"),
-    "draw": (Says(draw=draw_fails), Moves(), "forecaster"),
-    "learn": (Says(learn=learn_fails), Moves(), "forecaster"),
-    "move": (Says(), Moves(move_fails), "nature"),
-    "hear": (Says(), Moves(hear=learn_fails), "nature"),
-    "reveal": (Says(), Moves(reveal=reveal_fails, note=1, reveals={0: "x"}), "nature"),
+    "say": (forecaster_of(say_fails, **AT), nature_of(), "forecaster"),
+    "draw": (forecaster_of(draw=draw_fails, **AT), nature_of(), "forecaster"),
+    "learn": (forecaster_of(learn=learn_fails, **AT), nature_of(), "forecaster"),
+    "move": (forecaster_of(), nature_of(move_fails, **AT), "nature"),
+    "hear": (forecaster_of(), nature_of(hear=learn_fails, **HEARS), "nature"),
+    "reveal": (forecaster_of(), nature_of(reveal=reveal_fails, **REVEALS, **AT), "nature"),
 }
 
 
@@ -126,47 +84,21 @@ def test_an_error_in_a_step_names_player_round_and_run(step, delay, threads, mon
             game.advance(100)
 
 
-def fails_once_it_has_seen(run, place, forecast, outcome, number):
-    seen = state(run)
-    seen[0] += outcome
-    if seen[0] == 8:
-        raise ValueError("boom")
-    return 0
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_the_error_is_that_of_the_first_run_that_fails(threads, monkeypatch):
-    monkeypatch.setattr(module, "THREAD", 1)
-    mine = Says(learn=fails_once_it_has_seen, state=[0.0])
-
-    def said(runs, threads=1):
-        game = Game(mine, Moves(), horizon=13, runs=runs, seed=1, threads=threads)
-        try:
-            game.advance(13)
-        except InvalidForecast as error:
-            return str(error)
-        return ""
-
-    # None of 60 runs fails with a probability of 10^-9.
-    alone = (said(range(run, run + 1)) for run in range(60))
-    assert said(range(60), threads) == next(filter(None, alone))
-
-
 # ---------------------------------------------------------------- ends
 
 BEYOND = """
 from onlinecal.engine.game import Game
 from onlinecal.engine.run import kernel
 from onlinecal.engine.steps import law, note, shared, state
-from tests.engine import test_steps as steps
+from tests.engine import games as g
 
-fair, pairs = kernel(steps.fair), []
-room = dict(state=[0.0, 0.0], kept=[1.0, 2.0, 3.0], note=4, size=5)
+fair, pairs = kernel(g.fair), []
+room = dict(state=[0.0, 0.0], shared=[1.0, 2.0, 3.0], note=4, size=5)
 for place in ("state(run)[2]", "shared(run)[3]", "note(run)[4]", "law(run)[0][5]", "law(run)[1][5]"):
     exec(f"def say(run, number):\\n {place} = 0.5\\n return fair(run, number)")
-    pairs.append((steps.Says(say=say, **room), steps.Moves()))
+    pairs.append((g.forecaster_of(say, **room), g.nature_of()))
 exec("def move(run, size, forecast, number):\\n note(run)[1] = 0.0\\n return 0.5")
-for pair in [*pairs, (steps.Says(), steps.Moves(move, note=1))]:
+for pair in [*pairs, (g.forecaster_of(), g.nature_of(move, note=1))]:
     try:
         Game(*pair, horizon=3, runs=range(2)).advance(3)
     except Exception as error:
