@@ -14,7 +14,7 @@ import onlinecal as oc
 from onlinecal import measures
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.core.validation import vector
+from onlinecal.core.validation import choice, count, integer, number, positive, probability, vector
 from onlinecal.decisions import tasks
 from onlinecal.measures import MEASURES
 
@@ -139,43 +139,53 @@ def test_a_measure_or_task_of_something_else_than_gamma_says_so(given):
             function(given)
 
 
-#: what takes a number, with a good one
+#: what takes a number such as 1/4
 NUMBERS = [
-    (lambda x: measures.ece(GAMMA, order=x), 2.5),
-    (lambda x: measures.kernel_ce(GAMMA, kernel="gaussian", scale=x), 0.25),
-    (lambda x: measures.random_interval_ce(GAMMA, epsilon=x), 0.25),
-    (lambda x: measures.distance_lower(GAMMA, tolerance=x), 0.25), (lambda x: tasks.v_shaped(x).payoffs, 0.25),
-    (lambda x: tasks.umbrella().respond(x), 0.25), (lambda x: tasks.DecisionTask("x", [[x, 0], [0, 1]]).payoffs, 0.25),
-    (lambda x: measures.weighted_ce(GAMMA, omega=lambda v: x), 0.25),
+    lambda x: number("", "x", x, 0.0), lambda x: probability("x", x), lambda x: positive("x", x, "a positive number"),
+    tasks.umbrella().respond, lambda x: tasks.DecisionTask("x", [[x, 0], [0, 1]]).payoffs,
+    lambda x: measures.weighted_ce(GAMMA, omega=lambda v: x),
 ]  # fmt: skip
 NO_NUMBERS = [None, "0.25", True, np.complex64(0.25), [0.25], math.nan, np.float32("nan"), -(10**400)]
 INTEGERS = [
-    lambda n: GAMMA.round(n)[0].predictions.tolist(), lambda n: measures.binned_ece(GAMMA, bins=n),
-    lambda n: measures.interval_ce(GAMMA, max_levels=n),
-    lambda n: measures.true_distance([0.2, 0.5], [0, 1], max_rounds=n), lambda n: tasks.random_task(n, n).payoffs,
-    lambda n: oc.evaluate([0.2, 0.5], [0, 1], measures=["ece"], bootstrap=n, seed=n).rows[0].interval,
+    lambda n: integer("", "n", n, 0), lambda n: count("n", n), lambda n: tasks.random_task(n, n).payoffs,
+    lambda n: GAMMA.round(n)[0].predictions.tolist(),
 ]  # fmt: skip
 NO_INTEGERS = (4.0, np.float64(4.0), 1.5, "4", None, True, np.True_, -1)
 
 
-@pytest.mark.parametrize("call", range(len(NUMBERS)))
-def test_numbers_of_numpy_are_numbers(call):
-    function, x = NUMBERS[call]
-    expected = function(x)
+@pytest.mark.parametrize("take", NUMBERS)
+def test_numbers_of_numpy_are_numbers(take):
     for kind in (np.float32, np.float16, np.float64, np.longdouble, Fraction):
-        assert function(kind(x)) == expected
-    for bad in NO_NUMBERS if call != 3 else NO_NUMBERS[1:]:  # of which None is the default
+        assert take(kind(0.25)) == take(0.25)
+    for bad in NO_NUMBERS:
         with pytest.raises((InvalidParameter, InvalidData)):
-            function(bad)
+            take(bad)
 
 
-@pytest.mark.parametrize("call", range(len(INTEGERS)))
-def test_integers_of_numpy_are_integers(call):
-    function = INTEGERS[call]
-    expected = function(4)
+@pytest.mark.parametrize("take", INTEGERS)
+def test_integers_of_numpy_are_integers(take):
     for kind in (np.int8, np.int64, np.uint8):
-        assert function(kind(4)) == expected
+        assert take(kind(4)) == take(4)
     for bad in NO_INTEGERS:
-        if bad is not None or call != 2:  # of which None is the default
-            with pytest.raises(InvalidParameter):
-                function(bad)
+        with pytest.raises(InvalidParameter):
+            take(bad)
+
+
+@pytest.mark.parametrize(
+    ("take", "good", "bad", "expected"),
+    [
+        (lambda x: number("who", "x", x, 2.0, 3.0), (2.0, 3), (1.9, 3.1), r"who: x = .*; .* number in \[2, 3\]"),
+        (lambda x: probability("x", x), (0, 1.0), (-1e-300, 1.1), r"^x = .*; expected a number in \[0, 1\]"),
+        (lambda x: positive("x", x, "one > 0"), (5e-324, 1e308), (0, math.inf, 10**400), "expected one > 0"),
+        (lambda n: integer("", "n", n, 2, 10**6), (2, 10**6), (1, 10**6 + 1), r"an integer from 2 to 10\^6"),
+        (lambda n: integer("", "n", n, 2, 40), (2, 40), (1, 41), "an integer from 2 to 40"),
+        (lambda n: integer("", "n", n), (-(10**30), 0), (0.0,), "expected an integer$"),
+        (lambda n: count("n", n), (1, 10**30), (0,), "expected an integer ≥ 1"),
+        (lambda x: choice("", "x", x, ("law", "draw")), ("law", "draw"), ("lav", 1), "one of 'law', 'draw'"),
+    ],
+)  # fmt: skip
+def test_ends_of_what_is_allowed(take, good, bad, expected):
+    assert [take(x) for x in good] == [*good]
+    for x in bad:
+        with pytest.raises(InvalidParameter, match=expected):
+            take(x)
