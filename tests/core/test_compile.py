@@ -133,32 +133,6 @@ def test_numba_is_not_imported_before_a_kernel_is_called():
     assert said.split() == ["False", "0.1875", "True"]
 
 
-SHOWN = """
-@kernel
-def shown(x, by):
-    if by > 2:
-        raise ValueError("too far")
-    if by > 1:
-        print(x)
-    return x + by
-
-@kernel
-def twice(x, by):
-    return shown(x, 1) + shown(x, by)
-"""
-
-
-def test_a_kernel_calls_another_prints_and_raises_errors(capfd):
-    space = {"kernel": kernel, "__name__": "typed"}
-    exec(SHOWN, space)  # without a file: nothing of it has been kept
-    twice = space["twice"]
-    assert twice(4, 2) == 11
-    assert capfd.readouterr().out == "4\n"
-    with pytest.raises(ValueError, match="too far"):
-        twice(4, 3)
-    assert twice(0, 1) == 2
-
-
 #: as where neither the package nor the home can be written
 NO_CACHE = """
 from onlinecal.engine.game import Game

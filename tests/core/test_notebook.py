@@ -27,12 +27,6 @@ def told(monkeypatch):
     return told
 
 
-@pytest.fixture(scope="module")
-def study():
-    who, whom = [oc.forecasters.Constant(0.5), "empirical_mean"], ["drift", "contrarian"]
-    return oc.play(who, whom, horizon=[50, 100, 200], runs=4, tasks=["umbrella"])
-
-
 def test_a_notebook_is_told_from_a_terminal(told, monkeypatch):
     assert in_notebook()
     for shell in (object(), None):  # IPython on a terminal has no kernel
@@ -42,13 +36,12 @@ def test_a_notebook_is_told_from_a_terminal(told, monkeypatch):
     assert not in_notebook()
 
 
-def test_figures_show_themselves(study):
-    """As the last value of a cell: IPython asks for `_repr_png_`."""
+def test_figures_and_tables_show_themselves():
+    """As the last value of a cell: IPython asks for a picture or for HTML."""
+    who, whom = [oc.forecasters.Constant(0.5), "empirical_mean"], ["drift", "contrarian"]
+    study = oc.play(who, whom, horizon=[50, 100, 200], runs=4, tasks=["umbrella"])
     for figure in (study.curve("ece", "constant", "drift").plot(), oc.plots.reliability([0.2, 0.8], [0, 1])):
         assert figure._repr_png_()[:4] == b"\x89PNG"
-
-
-def test_studies_and_curves_are_short_tables(study):
     html = study._repr_html_()
     assert html.count("<tr>") == 2 * (1 + 2)  # of each nature a table
     assert "T^1.00\n[1.00, 1.00]" in html
@@ -56,7 +49,6 @@ def test_studies_and_curves_are_short_tables(study):
     assert f">{total.mean[-1]:.0f} ± 0<small>" in html
     assert total._repr_html_().count("<tr>") == 1 + 3
     assert len(repr(study)) < 300
-    assert "<p>" in oc.evaluate([0.2, 0.8], [0, 1], bootstrap=20, measures=["ece"])._repr_html_()
 
 
 def test_progress_below_a_cell_goes_when_it_is_done(told, monkeypatch):

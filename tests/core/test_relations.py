@@ -28,7 +28,6 @@ from onlinecal.growth.rates import KNOWN_RATES
 from onlinecal.measures import MEASURES, Bracket, true_distance
 from onlinecal.measures.classes.catalogue import MEASURES as CLASSES
 from tests.decisions.test_tasks import decision_tasks
-from tests.engine.games import played
 from tests.strategies import gammas
 
 REGRETS = {"swap_regret": "swap", "action_swap_regret": "action_swap", "external_regret": "external"}
@@ -64,7 +63,7 @@ def test_every_name_is_a_column_or_said_to_be_none():
         assert relation.source
     pairs = [(r.smaller, r.larger) for r in RELATIONS]
     assert len(set(pairs)) == len(pairs)
-    # The others are tested on games and sequences.
+    # The others are tested below, on sequences, and with delays: tests/forecasters/test_deterministic.py.
     assert {(r.smaller, r.larger) for r in RELATIONS if r not in ON_GAMMA} == {
         ("distance_lower", "distance"), ("distance", "distance_upper"), ("distance", "distance_certificate"),
         ("kernel_ce", "kernel_ce_certificate"), *((name, "ece") for name in OF_CLASSES),
@@ -105,24 +104,6 @@ def test_the_true_distance_lies_between_its_bounds(data):
     assert distance.width == 0.0
     assert ends(gamma, "distance_lower")[0] <= distance.upper + 1e-9
     assert distance.lower <= ends(gamma, "distance_upper")[1] + 1e-9
-
-
-CERTIFYING = [
-    (oc.forecasters.AlmostOneStepAhead(), "distance_certificate"),
-    (oc.forecasters.DefensiveForecasting(), "kernel_ce_certificate"),
-]
-
-
-@pytest.mark.parametrize(("forecaster", "certificate"), CERTIFYING)
-def test_certificates_are_above_what_they_certify(forecaster, certificate, seed):
-    for nature in (oc.natures.Contrarian("draw"), oc.natures.Drift()):
-        game = played(forecaster, nature, 10, seed=seed, keeps=())
-        for run, certified in enumerate(game.certificates()[certificate]):
-            rounds = game.transcripts.of(run)
-            p, y = rounds.forecasts, rounds.outcomes
-            distance = certificate == "distance_certificate"
-            found = true_distance(p, y).lower if distance else ends(game.gamma(run), "kernel_ce")[0]
-            assert 10 * found <= certified + 1e-9
 
 
 # -------------------------------------------------------------------- constants
