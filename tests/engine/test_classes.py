@@ -110,11 +110,6 @@ def test_there_may_be_two_classes_or_many(classes):
     assert (gamma.classes, gamma.weight) == (classes, 300)
 
 
-def test_one_round_is_a_game():
-    (gamma,) = played(f.ClassMean(), n.Categorical((0, 1, 0)), horizon=1, runs=range(1)).gammas()
-    assert (gamma.predictions.tolist(), gamma.means.tolist()) == ([[1, 0, 0]], [[0, 1, 0]])
-
-
 def test_a_table_may_have_a_single_point():
     """The place on it is found without a look at what is behind it in memory, here zeros."""
     game = game_of(f.Harmonic(), n.Categorical(), horizon=1)

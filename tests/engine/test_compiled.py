@@ -5,7 +5,6 @@ import math
 import pickle
 import random
 import re
-import time
 from functools import cache, partial
 
 import numpy as np
@@ -236,21 +235,6 @@ def test_it_is_played_beside_the_plain_object_once_for_the_same_beginning(marked
         whole = f.Delayed(f.as_forecaster(partial(EMA, rate)))
         Game(whole, COIN, horizon=horizon, runs=range(2), schedule=LATE).advance(horizon)
     assert beginnings == [0.1, 0.2]
-
-
-def test_it_is_several_times_as_fast(marked):
-    """About ten times; both are timed on the same machine in the same process."""
-
-    def seconds(horizon):
-        game = Game(EMA, COIN, horizon=horizon, runs=range(2))
-        game.advance(100)
-        begin = time.process_time()
-        game.advance(horizon)
-        return (time.process_time() - begin) / horizon
-
-    plain = seconds(20_000)
-    marked(EMA)
-    assert 3 * seconds(200_000) < plain
 
 
 # ---------------------------------------------------------------- classes in texts

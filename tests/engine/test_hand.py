@@ -11,10 +11,7 @@ import pytest
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
-from onlinecal.engine.law import Unplayable
-from onlinecal.forecasters.base import as_forecaster
 from onlinecal.schedules import Constant, Schedule
-from tests.by_hand import Driven
 from tests.engine.games import Laws, Mean, SeesDraw, Shown, Timed, again, came_to, game_of, played
 from tests.engine.test_objects import Fails
 
@@ -157,16 +154,3 @@ def test_a_look_at_laws_that_fails_leaves_the_game_as_it_was():
         game.laws()
     game.advance(6)
     assert came_to(game) == came_to(played(Mean, n.Drift(), 6, runs=range(1)))
-
-
-def test_a_forecaster_by_hand_sees_context_and_its_failures_are_its_own():
-    mine = Driven(as_forecaster(Shown))
-    assert mine.law(side=0.0, more=3.0) == {0.25: 1.0}
-    with pytest.raises(KeyError):
-        mine.ask()
-    with pytest.raises(Unplayable) as told:
-        Driven(as_forecaster(type("Wild", (Mean,), {"forecast": lambda self: "x"}))).ask()
-    assert told.value.what == "stated 'x'"
-    mine = Driven(as_forecaster(type("Raises", (Mean,), {"update": lambda self, p, y: 1 / 0})))
-    with pytest.raises(ZeroDivisionError):
-        mine.tell(mine.ask(), 1)
