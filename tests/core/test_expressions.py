@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.expressions import grid_steps, value_at
+from onlinecal.core.expressions import check_expression, grid_steps, value_at
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,22 @@ def test_perfect_powers_are_not_rounded_up_twice(root):
     assert grid_steps("m", "T^(1/3)", root**3) == root
     assert grid_steps("m", "T^(1/2)", root**2) == root
     assert grid_steps("m", "T^(1/2)", root**2 + 1) == root + 1
+    assert grid_steps("m", "T + 1/10^5", root) == root + 1
 
 
-@pytest.mark.parametrize("m", [0, -3, "T^2", "1/T - 1"])
+def test_ends_of_what_is_allowed():
+    assert [grid_steps("m", m, 9) for m in (1, "T/9", 10**6)] == [1, 1, 10**6]
+    assert [check_expression("q", q, 2.0, 3.0, 9) for q in (2, "T/3")] == [2.0, 3.0]
+    for q in (1.9, "T/2"):
+        with pytest.raises(InvalidParameter, match=r"^q = .*; expected a number in \[2, 3\]$"):
+            check_expression("q", q, 2.0, 3.0, 9)
+    # Before T is known: in range at some T, and at none of those that are tried.
+    assert math.isnan(check_expression("q", "1/(T - 2)", 0.0, 0.5))
+    with pytest.raises(InvalidParameter, match=r"q = .T., which is 1e[+]09 at T = 1000000000; expected"):
+        check_expression("q", "T", 0.0, 1.0)
+
+
+@pytest.mark.parametrize("m", [0, -3, "T^2", "1/T - 1", 10**6 + 1])
 def test_grid_out_of_range(m):
     with pytest.raises(InvalidParameter, match="expected 1 to"):
         grid_steps("m", m, 10**4)

@@ -10,7 +10,7 @@ from rich import console as consoles
 
 import onlinecal as oc
 from onlinecal.core import progress
-from onlinecal.core.progress import Progress
+from onlinecal.core.progress import Progress, _rate, _time
 
 
 def test_a_terminal_of_80_columns_has_a_bar_with_the_time_left(monkeypatch):
@@ -60,3 +60,14 @@ def test_a_single_slow_measure_shows_progress_by_a_clock(monkeypatch, ticks):
 
     assert oc.evaluate([0.2, 0.8], [0, 1], measures=[slow])["slow"] == 0.25
     assert seen == ["0 % · slow\n" if ticks else ""]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (_rate, {0.784: "0.78", 9.94: "9.9", 9.96: "10", 9990: "9990", 1e4: "10 k", 99_400: "99 k", 1e5: "0.1 M"}),
+        (_time, {0.4: "0 s", 99: "99 s", 100: "2 min", 5970: "100 min", 6000: "2 h", 9000: "2 h", 36_000: "10 h"}),
+    ],
+)  # fmt: skip
+def test_rates_and_times_have_two_digits_or_three(words, said):
+    assert {value: words(value) for value in said} == said
