@@ -8,7 +8,7 @@ import pytest
 
 import onlinecal
 from onlinecal.core import words
-from onlinecal.core.words import readable
+from onlinecal.core.words import counted, readable
 
 FILES = [
     *Path(onlinecal.__file__).parent.rglob("*.py"),
@@ -48,3 +48,9 @@ def test_streams_write_it_and_never_fail(monkeypatch):
         print("T·μ ≤ 2√T, 雨, \udcff", file=stream, flush=True)
         assert stream.buffer.getvalue() == b"T*mu <= 2sqrt T, ?, ?\n"
     assert readable("√") == "sqrt "  # of what stdout can show
+
+
+def test_numbers_of_runs():
+    assert [counted(runs) for runs in ([1], [1, 1], [1, 4], [16, 4, 1000])] == [
+        "1 run", "1 run", "1–4 runs", "4–1,000 runs",
+    ]  # fmt: skip

@@ -66,7 +66,7 @@ def test_a_refusal_ends_the_game_and_names_who(pair, match):
 
 #: value, weight, size
 WRONG = [
-    (math.nan, 1, 1), (1.5, 1, 1), (-1e-300, 1, 1), (0.5, math.nan, 1), (0.5, 0.999, 1), (0.5, -1, 1), (0.5, 1, 0),
+    (math.nan, 1, 1), (1.5, 1, 1), (-1e-300, 1, 1), (0.5, math.nan, 1), (0.5, 1 + 2e-9, 1), (0.5, -1, 1), (0.5, 1, 0),
     (0.5, 1, 3), (0.5, 1, -7), (0.5, 2, 2),
 ]  # fmt: skip
 WHOLES = [
@@ -98,6 +98,13 @@ def test_nonsense_of_steps_is_named_with_the_first_run_that_stops(whole, threads
         match = rf"forecaster .* stated {said}.* in round \d+, run {5 + alone}"
         with pytest.raises(InvalidForecast, match=match):
             way(game)
+
+
+def test_what_rounding_may_leave_is_played():
+    """Weights that sum to 1 within 10⁻⁹, by the loop and by hand."""
+    for way in (lambda game: game.advance(20), by_hand):
+        for weight in (1 - 9e-10, 1 + 9e-10):
+            way(game_of(forecaster_of(stated, state=[1.0, weight, 1.0], size=2), n.Drift(), 20, RUNS))
 
 
 @pytest.mark.parametrize("whole", [lambda x: x, f.Delayed])
