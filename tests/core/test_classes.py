@@ -106,6 +106,8 @@ def test_rows_are_divided_by_their_sum_and_differ_by_the_last_bit():
         (lambda: COUNTS([[0.5, 0.5]], [[0, 0, 1]]), r"shape \(1, 3\); expected \(1, 2\)"),
         (lambda: LEVELS([[0.5, 0.5]] * 2, [1, 1], [[1, 0]] * 2), r"predictions\[1\] is there twice"),
         (lambda: LEVELS([[0.5, 0.5]], [0], [[1, 0]]), "mass"),
+        (lambda: LEVELS([[0.5, 0.5], [1, 0]], [1, 0], [[1, 0]] * 2), r"mass\[1\] is 0; expected positive"),
+        (lambda: SAMPLES([[0.5, 0.5]], [0]).merge(SAMPLES([[0.5, 0.5]], ["a"], labels=["a", "b"])), "of other labels"),
         (lambda: LEVELS([[0.5, 0.5]], [1], [[1, 0.1]]), r"means\[0\] sums to 1.1"),
         (ClassDistribution, "from_samples"),
     ],

@@ -230,6 +230,7 @@ NONE = {
     "f.csv.gz": (gzip.compress(b"p,y\n" + b"0.5,1\n" * 99)[:-30], "cannot be unpacked"),
     "f.parquet": (b"p,y\n0.5,1\n", "is not a Parquet file"), "f.csv.zst": (b"", "cannot be unpacked; expected .gz"),
     "f.csv.zip": (zipped(b"p,y\n", b"p,y\n"), "cannot be unpacked: it holds several files; expected one"),
+    "none\0.csv": (None, "no such file, for its name has a NUL"),
     "none.csv": (None, "no such file"), "none.parquet": (None, "no such file"), ".": (None, "is a directory"),
 }  # fmt: skip
 

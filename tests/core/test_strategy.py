@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from onlinecal import forecasters as f
 from onlinecal.core import strategy as s
 from onlinecal.core.content import content
 from onlinecal.core.errors import InvalidParameter, UnknownName
@@ -113,3 +114,15 @@ def test_a_plain_class_may_have_attributes_of_any_name():
     assert (made.origin, made.settings) == (Own, {"rate": 0.5})
     assert as_forecaster(Own(1)).origin.given == {"rate": 3}
     assert as_forecaster(Own, {"rate": 2}).settings == {"rate": 2}
+
+
+def test_memory_at_a_horizon():
+    """Of parameters, also of parts and of somebody's class, of the rounds t and the horizon T."""
+    nested = f.ExpertMixture((f.ForecastHedging(8), f.Rounded(f.ForecastHedging("T^(1/2)"), 4)))
+    assert [
+        s.memory_at(each, 10, 100) for each in (f.Constant(), f.ForecastHedging(8), f.EmpiricalMean())
+    ] == [1, 8, 1]
+    assert s.memory_at(nested, 10, 100) == 8 + 10
+    for stated, said in (("O(zzz)", "has no attribute 'zzz'"), ("t", "expected 'O")):
+        with pytest.raises(InvalidParameter, match=said):
+            s.memory_at(type("Own", (), {"memory": stated})(), 10, 100)

@@ -51,6 +51,8 @@ def test_one_number_is_the_same_in_whatever_order_it_is_asked_for():
     stream = Stream(3, ("a",), range(1))
     for i in (5, 6, 68, 69, 4, 299, 132, 0, 63, 64):
         assert stream.uniform(i) == expected[i]
+    with pytest.raises(IndexError, match="number -1 of a stream; expected 0 or more"):
+        stream.uniform(-1)
 
 
 # ---------------------------------------------------------------- by index, in compiled code
