@@ -244,7 +244,7 @@ X = "return min(max(self.x, 0.0), 1.0)"
 
 def made(update="pass", forecast=X, init="self.x = 0.5", before="", below=""):
     """A class in a text, and its names. Without `before`, and with one line each, `update` begins in line 8."""
-    text = f"{before}class Mine:\n def __init__(self, far=0.0, which=0):\n"
+    text = f"{before}class Mine:\n def __init__(self, stream, far=0.0, which=0):\n"
     text += "  self.n, self.far, self.which = 0, far, which\n"
     heads = "", " def forecast(self):\n", " def update(self, forecast, outcome):\n"
     for head, body in zip(heads, (init, forecast, update), strict=True):

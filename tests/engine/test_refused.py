@@ -43,6 +43,10 @@ REFUSED = [
     ("line 8: `random.random()` is not compiled", "self.x = random.random()"),
     ("line 8: self.r holds a random.Random", "self.x = self.r.random()", X, "self.r, self.x = random.Random(1), 0.5"),
     ("line 8: `np.exp(-self.x)` is not compiled", "self.x = np.exp(-self.x)"),
+    ("line 8: `for self.n in range(3):", "for self.n in range(3): pass"), ("line 6: `{}` is not", "pass", "return {}"),
+    ("Mine has several streams; expected one", "pass", X, "self.x, self.a, self.b = 0.5, stream, stream"),
+    ("late is no plain function; expected one by itself", "self.x = rate(self.x)", X, "self.x = 0.5",
+     "import functools\n@functools.cache\ndef late(x): return x\n@functools.wraps(late)\ndef rate(x): return x\n"),
     ("line 8: `self.x in (1, 2)` is not compiled", "self.x = self.x in (1, 2)"),
     ("line 8: `'a'` is not compiled", "self.x = 'a'"),
     ("line 8: `self.x = self.n = 1` is not compiled", "self.x = self.n = 1"),
@@ -73,6 +77,10 @@ REFUSED = [
     *(("line 6: a truth value or whole number is a forecast of a law", "self.n += 1; self.up = self.n > 450",
        f"return {{{key}: self.far, 0.5: 1.0}}", "self.up, self.x = 0, 0.5")
       for key in ("self.n > 450", "self.up", "True")),
+    # what a rehearsal finds: numbers beyond 64 bits that are kept, or stated
+    ("Mine, round 51 of a rehearsal: it keeps other numbers compiled",
+     "self.n += 1\nif self.n > 50: self.x = 4611686018427387904 * (self.n - 46) % 7 / 7"),
+    ("Mine, round 3 of a rehearsal: it comes to", "self.n += 1", "return 4611686018427387904 * self.n % 7 / 7"),
     # names that a class makes others of, and arguments by position
     *((f"`{name}` is another name within a class", f"self.n += 1\nif self.n > 450: self.x = {text}", X, "self.x = 0.5",
        "__y, _Mine__y = 0.9, 0.1\ndef __f(): return 0.9\ndef _Mine__f(): return 0.1\n")
@@ -122,7 +130,7 @@ def test_what_would_play_in_another_way_is_refused(case):
 
 
 def test_what_has_the_same_rules_plays():
-    """A list of the class is one of each run, and an error ends the game in the same round of each."""
+    """A list of the class is one of each run. An error ends the game in the same round, and a rehearsal."""
     of_class = (
         "self.n += 1\nif self.n > 450: self.w[0] = 1 / self.n",
         "return self.w[0]",
@@ -130,8 +138,17 @@ def test_what_has_the_same_rules_plays():
         "",
         "Mine.w = [0.5]\n",
     )
-    for parts in (of_class, ["self.x = 1 / (450 + outcome - self.n); self.n += 1"]):
+    for parts in (
+        of_class,
+        *([f"self.x = 1 / ({end} + outcome - self.n); self.n += 1"] for end in (50, 450)),
+    ):
         assert not refusal(*parts)
+
+
+@pytest.mark.parametrize("thing", [3, type("Neither", (), {})])
+def test_what_is_no_class_of_players_is_refused(thing):
+    with pytest.raises(InvalidParameter, match=r"expected a class with forecast\(\) or probability\(\)"):
+        oc.compiled(thing)
 
 
 def test_a_helper_that_is_not_defined_yet():
