@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -14,7 +15,7 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.engine import game as module
 from onlinecal.engine.law import brief
 from onlinecal.engine.steps import law, state
-from tests.engine.games import fair, forecaster_of, game_of, nature_of, nothing
+from tests.engine.games import Mean, fair, forecaster_of, game_of, nature_of, nothing
 from tests.marks import slow, some_fast
 
 RUNS = range(5, 9)
@@ -45,6 +46,9 @@ DEAF = nature_of(sees=Sight.HISTORY, hear=refuses_at, state=[3.0])
 KNOWS = forecaster_of(declares=["truth"], note=1, needs={0: "truth"})
 TRUTH = {"declares": ["truth"], "note": 1, "reveals": {0: "truth"}, "reveal": reveals}
 
+STREAMED = nature_of()
+type(STREAMED).streams = ("a", "b")
+
 
 @pytest.mark.parametrize(
     ("pair", "match"),
@@ -52,16 +56,18 @@ TRUTH = {"declares": ["truth"], "note": 1, "reveals": {0: "truth"}, "reveal": re
         ((REFUSING, n.Bernoulli()), "forecaster 'made' refused a round"),
         ((f.Doubling(REFUSING), n.Bernoulli()), "forecaster 'doubling' refused a round"),
         slow(((f.ExpertMixture((REFUSING,)), n.Bernoulli()), "forecaster 'expert_mixture' refused a round")),
-        ((f.Constant(), DEAF), "nature 'made' refused a round"),
+        ((f.Constant(), DEAF), "nature 'made' refused a round"), ((Mean, DEAF), "nature 'made' refused a round"),
         ((f.Constant(), n.Mixture((DEAF,))), "nature 'mixture' refused a round"),
         ((KNOWS, nature_of(**TRUTH)), "nature 'made' revealed nothing"),
     ],
 )  # fmt: skip
 def test_a_refusal_ends_the_game_and_names_who(pair, match):
-    game = game_of(*pair, runs=RUNS)
-    for again in (lambda: game.advance(6), lambda: game.advance(6), game.ask):
-        with pytest.raises(InvalidForecast, match=match + r".* in round 3, run 5"):
-            again()
+    for in_python in (False, True):
+        game = game_of(*pair, runs=RUNS)
+        game.in_python |= in_python
+        for again in (partial(game.advance, 6), partial(game.advance, 6), game.ask):
+            with pytest.raises(InvalidForecast, match=match + r".* in round 3, run 5"):
+                again()
 
 
 #: value, weight, size
@@ -111,8 +117,9 @@ def test_what_rounding_may_leave_is_played():
 def test_a_forecast_beside_the_grid_is_named(whole):
     beside = forecaster_of(stated, state=[0.7, 1.0, 1.0], size=2, grid=np.array([0.0, 0.5, 1.0]))
     said = "stated the forecast 0.7 in round 3, run 5; expected a point of its grid"
-    with pytest.raises(InvalidForecast, match=said):
-        game_of(whole(beside), n.Drift(), runs=RUNS).advance(6)
+    for way in (lambda game: game.advance(6), by_hand):
+        with pytest.raises(InvalidForecast, match=said):
+            way(game_of(whole(beside), n.Drift(), runs=RUNS))
 
 
 @pytest.mark.parametrize("q", [1.0000001, np.nan, -1e-300])
@@ -152,6 +159,9 @@ def test_of_runs_that_are_played_in_turn_the_first_that_stops_is_named(rounds, r
         ((forecaster_of(nothing), n.Bernoulli()), "forecaster 'made' cannot be started"),
         ((forecaster_of(learn=fair), n.Bernoulli()), "forecaster 'made' cannot be started"),
         ((f.Constant(), nature_of(fair)), "nature 'made' cannot be started"),
+        ((f.Constant(), nature_of(classes=3, note=3)), "has classes = 3 and note = 3; expected 0, and a note"),
+        ((f.Constant(), STREAMED), r"has streams; expected a player with streams_of\(first, last\)"),
+        ((forecaster_of(table=np.eye(3)), n.Bernoulli()), "has a table of 3 columns; expected 0"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_its_specification_or_its_steps_is_refused(pair, match):
