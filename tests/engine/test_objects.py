@@ -48,11 +48,17 @@ class Asks(Says):
 
 
 NUMBERS = 1, True, np.True_, np.float32(0.25), np.int64(0), np.array(0.5), Fraction(1, 3), 1e-320, -0.0
-LAWS = [({-0.0: 1.0}, 0.0), ({np.float32(0.5): np.float64(1)}, 0.5), ({1: 1, 0.5: 0}, 1.0)]
+LAWS = [
+    ({-0.0: 1.0}, 0.0),
+    ({0.25: 1 - 9e-10}, 0.25),
+    ({np.float32(0.5): np.float64(1)}, 0.5),
+    ({1: 1, 0.5: 0}, 1.0),
+]
 
 
 @pytest.mark.parametrize(("said", "level"), [*((x, float(x)) for x in NUMBERS), *LAWS], ids=repr)
 def test_numbers_of_every_kind(said, level):
+    assert game_of(Says(said)).laws()[0] == {level: pytest.approx(1.0)}
     (found,) = played(Says(said), horizon=1).gammas()[0].predictions
     assert (found, np.signbit(found)) == (level, False)
     if not isinstance(said, dict):
@@ -67,7 +73,7 @@ NO_NUMBERS = [
 ]  # fmt: skip
 NO_LAWS = [
     ({}, "{}"), ({"a": 1}, "{'a': 1}"), ({0.5: "1"}, "{0.5: '1'}"), ({0.5: math.nan}, "with weights [nan]"),
-    ({0.2: 0.5, 0.3: 0.4}, "the forecasts [0.2, 0.3] with weights [0.5, 0.4]"),
+    ({0.2: 0.5, 0.3: 0.4}, "the forecasts [0.2, 0.3] with weights [0.5, 0.4]"), ({0.2: 1 + 2e-9}, "with weights [1.0"),
     ({0.2: -0.5, 0.3: 1.5}, "the forecasts [0.2, 0.3] with weights [-0.5, 1.5]"),
     ({False: 0.7, True: 0.3}, "expected the forecast itself, 0.3"), ({np.False_: 1.0}, "the forecast itself, 0.0"),
 ]  # fmt: skip

@@ -20,16 +20,12 @@ SCHEDULES = Schedule(), Schedule(Poisson(2), Pareto()), Schedule(delays=Constant
 MEAN, LAWS, LOOKS = map(as_forecaster, (Mean, Laws, Looks))
 FOLLOWS, LAW, DRAW = map(as_nature, (Follows, SeesLaw, SeesDraw))
 MIXED = n.Mixture((FOLLOWS, n.Drift(), DRAW))
-MINE = [
-    MEAN, LAWS, f.Rounded(LAWS, 4, "random"), f.Doubling(LAWS, first=3), f.Delayed(LAWS),
-    f.ExpertMixture((LAWS, f.ForecastHedging(), MEAN)), f.CDLMinimiser(), f.PerturbedLeader(),
+#: plain players against each other, against compiled ones, and in parts
+PAIRS = [
+    (MEAN, FOLLOWS), (LAWS, LAW), (f.CDLMinimiser(), DRAW), (LAWS, MIXED), (MEAN, n.Switch(DRAW, MIXED, 20)),
+    (f.PerturbedLeader(), n.Streams((LAW, n.Greedy()), "random")), (f.Delayed(LAWS), n.Greedy()),
+    (f.ExpertMixture((LAWS, f.ForecastHedging(), MEAN)), MIXED),
 ]  # fmt: skip
-THEIRS = [
-    FOLLOWS, LAW, DRAW, MIXED, n.Switch(DRAW, MIXED, 20), n.Streams((LAW, n.Greedy()), "random"), n.Greedy(),
-    n.KinkApproach(),
-]  # fmt: skip
-#: each is in one; the first of these are of plain players alone
-IN_PYTHON = list(zip(MINE, THEIRS, strict=True)) + list(zip(MINE, cycle(THEIRS[3:])))
 #: Natures of parts take long to compile: fast are those of test_same.py.
 OF_PARTS = [
     pair if isinstance(pair[0], n.Greedy) else slow(pair)
@@ -43,7 +39,7 @@ def is_compiled(*pair):
 
 @pytest.mark.parametrize("schedule", SCHEDULES[:2], ids=lambda s: s.label)
 def test_objects_play_the_same_in_all_ways(schedule):
-    for pair in IN_PYTHON:
+    for pair in PAIRS:
         check_all_ways(*pair, schedule, 90, compiled=is_compiled(*pair))
 
 
