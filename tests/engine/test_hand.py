@@ -24,11 +24,12 @@ PAIRS = [
 
 @pytest.mark.parametrize("pair", PAIRS, ids=str)
 def test_by_hand_and_by_the_schedule_mix(pair, seed):
-    """With open questions, whether the game is stored meanwhile or not."""
+    """With open questions, whether the game is stored meanwhile or not, and in Python."""
 
-    def flying(stop):
+    def flying(stop, in_python=False):
         schedule, waiting = Schedule(delays=Constant(1)), []
         game = game_of(*pair, 90, seed=seed, schedule=schedule, cuts=[30.5], keeps=())
+        game.in_python |= in_python
         for until in (10, 30, 31, 60, 90):
             waiting += [game.ask(game.asked + 1.0) for _ in range(2)]
             game, waiting = stop((game, waiting))
@@ -39,7 +40,8 @@ def test_by_hand_and_by_the_schedule_mix(pair, seed):
         assert (game.asked, game.resolved) == (90, 89)  # the last question of the schedule stays open
         return came_to(game)
 
-    assert flying(again) == flying(copy.deepcopy) == flying(lambda both: both)
+    played_through = flying(lambda both: both)
+    assert flying(again) == flying(copy.deepcopy) == played_through == flying(again, in_python=True)
 
 
 @pytest.mark.parametrize("forecaster", [f.ForecastHedging(3), Laws], ids=str)
