@@ -61,10 +61,7 @@ def once(self, round):
         (nature(REVEALS, contxt=once), r"no method context\(round\), but contxt"),
         (nature(REVEALS, context=lambda self: {}), r"expected context\(round\)"),
         (nature(SEES, probability=half), r"its probability\(\) needs no round, .* expected probability\(round\)"),
-        (nature({"sight": "law"}), "declares sight = 'law'; expected a Sight"),
         (nature({"length": 0}), "declares length = 0"),
-        (forecaster({"needs": ["truth"]}), r"declares needs = \['truth'\]; expected a frozenset of names"),
-        (forecaster({"deterministic": "yes"}), "declares deterministic"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(player, match):
