@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from onlinecal.core.columns import SHORT, Column
+from onlinecal.core.columns import SHORT, Column, read_column, written
 
 #: name → column
 COLUMNS = {
@@ -28,6 +28,7 @@ def test_a_column_is_what_it_was_after_a_file(name):
     column = COLUMNS[name]
     again = Column.from_json(json.loads(json.dumps(column.as_json())))
     assert (again, hash(again), str(again)) == (column, hash(column), name)
+    assert [read_column(text) for text in (written(column), name, "3", None)] == [column, None, None, None]
 
 
 def ece(gamma):

@@ -76,6 +76,16 @@ def maker(x):
     return measure
 
 
+def forward(x):
+    """Of two values that a function holds one is not there."""
+
+    def measure(gamma):
+        return x or later
+
+    return measure
+    later = 1
+
+
 def local(x):
     class Local:
         __slots__ = ("y",)
@@ -106,7 +116,7 @@ class Beside(n.Drift):
 
 
 HOLDING = [
-    Spec, Plain, maker, lambda x: lambda gamma, *, y=x: y, local, Constant, lambda x: lambda gamma: x,
+    Spec, Plain, maker, forward, lambda x: lambda gamma, *, y=x: y, local, Constant, lambda x: lambda gamma: x,
     lambda x: functools.partial(maker(1), y=x),
     lambda x: Plain(x).measure, lambda x: Spec((1, [x])), lambda x: Spec({"a": x}), lambda x: Spec({x, 3}),
     lambda x: Spec({x: 1}), lambda x: Spec(np.array([1.0, x])), lambda x: Spec(Plain(Plain(x))),

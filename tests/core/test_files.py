@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.files import Table, located, scanned, times
+from onlinecal.core.members import members_of
 from onlinecal.core.rows import _numbers, as_number, as_time, moments
 
 
@@ -254,3 +255,11 @@ def test_files_of_packages(package):
 def test_columns_that_repeat(tmp_path):
     found = table(tmp_path, "a,b\n1,1\n2,1\n3,2\n")
     assert [found.repeats(name) for name in "ab"] == [False, True]
+
+
+def test_groups_of_all_columns_are_few(tmp_path):
+    names, row = [f"c{i}" for i in range(17)], ["1"] * 17
+    found = table(tmp_path, f"{','.join(names)}\n{','.join(row)}\n")
+    assert [*members_of(found, names[1:]).groups] == names[1:]
+    with pytest.raises(InvalidData, match=r"17 groups \(c0, c1, c2, …\); expected at most 16 of all columns"):
+        members_of(found, names)

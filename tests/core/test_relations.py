@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from onlinecal.core.guarantee import (
     RELATIONS,
     Forecasters,
     Guarantee,
+    OnGrid,
     Sight,
     applies,
     chain,
@@ -208,6 +210,14 @@ def test_the_tightest_bound_of_each_kind_is_kept():
     # A stated one is preferred to one that follows and says the same.
     assert tightest([ece, bound("smooth_ce", "own", 1.0)], smooth, 100)[0].formula == "own"
     assert tightest(stated, Column("measure", "brier"), 100) == []
+
+
+def test_whom_a_bound_is_against():
+    on_thirds = replace(bound("ece", "T/3", 1.0, upper=False), against=OnGrid(3))
+    assert (
+        str(on_thirds) == "total ece ≥ T/3 in expectation, against every forecaster on 0, 1/3, …, 1 (source)"
+    )
+    assert [OnGrid(3).fits(grid) for grid in ([0, 1 / 3, 2 / 3, 1], [0.0, 0.5], None)] == [True, False, False]
 
 
 def test_bounds_are_of_columns_and_not_of_names():
