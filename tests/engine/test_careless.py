@@ -14,7 +14,7 @@ from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.engine import game as module
 from onlinecal.engine.law import brief
-from onlinecal.engine.steps import law, state
+from onlinecal.engine.steps import law, note, state
 from tests.engine.games import Mean, fair, forecaster_of, game_of, nature_of, nothing
 from tests.marks import slow, some_fast
 
@@ -41,6 +41,11 @@ def reveals(run, number):
     return -1 if number == 3 else 0
 
 
+def half_in_a_group(run, number):
+    note(run)[0] = 0.5 if number == 3 else 1.0
+    return 0
+
+
 REFUSING = forecaster_of(learn=refuses_at, state=[3.0])
 DEAF = nature_of(sees=Sight.HISTORY, hear=refuses_at, state=[3.0])
 KNOWS = forecaster_of(declares=["truth"], note=1, needs={0: "truth"})
@@ -48,6 +53,10 @@ TRUTH = {"declares": ["truth"], "note": 1, "reveals": {0: "truth"}, "reveal": re
 
 STREAMED = nature_of()
 type(STREAMED).streams = ("a", "b")
+GROUPED = nature_of(declares=["odd"], note=1, reveals={0: "odd"}, reveal=half_in_a_group)
+type(GROUPED).groups = ("odd",)
+HUGE = forecaster_of()
+type(HUGE).start = lambda self, horizon, stream: np.empty(2**58)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +68,7 @@ type(STREAMED).streams = ("a", "b")
         ((f.Constant(), DEAF), "nature 'made' refused a round"), ((Mean, DEAF), "nature 'made' refused a round"),
         ((f.Constant(), n.Mixture((DEAF,))), "nature 'mixture' refused a round"),
         ((KNOWS, nature_of(**TRUTH)), "nature 'made' revealed nothing"),
+        ((f.Constant(), GROUPED), "nature 'made' revealed neither 0 nor 1 of the group 'odd'"),
     ],
 )  # fmt: skip
 def test_a_refusal_ends_the_game_and_names_who(pair, match):
@@ -156,6 +166,8 @@ def test_of_runs_that_are_played_in_turn_the_first_that_stops_is_named(rounds, r
         ((forecaster_of(note=1, needs={0: "truth"}), n.UniformTruth()), "truth, which .* does not declare"),
         ((forecaster_of(declares=["truth"], needs={0: "truth"}), n.UniformTruth()), r"note = 0; expected room"),
         ((forecaster_of(certificates=lambda player: {}), n.Bernoulli()), "its player proves totals; the spec"),
+        ((HUGE, n.Bernoulli()), r"'made' needs more memory than there is for 2 run\(s\) at T = 6: .*; expected fewer"),
+        ((type("Lacks", (f.Forecaster,), {})(), n.Bernoulli()), r"cannot be started .*Lacks has no method start\("),
         ((forecaster_of(nothing), n.Bernoulli()), "forecaster 'made' cannot be started"),
         ((forecaster_of(learn=fair), n.Bernoulli()), "forecaster 'made' cannot be started"),
         ((f.Constant(), nature_of(fair)), "nature 'made' cannot be started"),

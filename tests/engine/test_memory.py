@@ -125,6 +125,16 @@ def test_where_memory_ends_no_player_is_named(monkeypatch):
         assert not any(who in str(error.value) for who in ("contrarian", "defensive"))
 
 
+def test_no_memory_for_the_rounds_is_said_too(monkeypatch):
+    game = Game(EmpiricalMean(), Bernoulli(), horizon=9, runs=range(2))
+    game.advance(4)
+    monkeypatch.setattr(game.history, "reserve", lambda rounds: np.empty(2**58))
+    with pytest.raises(
+        InvalidForecast, match=r"no memory left for round 5 in 2 run\(s\): .*; expected fewer"
+    ):
+        game.advance(9)
+
+
 def test_sets_of_groups_are_parts_of_the_rounds():
     """Each of four stretches of five streams has 2^3 sets of groups; 2^32 parts are too many to be told apart."""
     assert parts_of(3, 5, 100, 3) == 4 * 5 * 2**3

@@ -1,14 +1,15 @@
 """A player in plain Python has the methods that its specification declares."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
 from onlinecal.checks.conformance import conformance
-from onlinecal.core.errors import InvalidParameter
-from onlinecal.forecasters import Forecaster
+from onlinecal.core.errors import InvalidParameter, OnlinecalError
+from onlinecal.forecasters import Constant, Forecaster, as_forecaster
 from onlinecal.natures import Nature, Sight
-from tests.engine.games import game_of, played
+from tests.engine.games import Mean, game_of, played
 
 
 def half(self, *round):
@@ -69,6 +70,19 @@ def test_what_does_not_fit_is_refused(player, match):
     with pytest.raises(InvalidParameter, match=match):
         game_of(*pair)
     assert [found.fault for found in conformance(player) if found.fault]
+
+
+@pytest.mark.parametrize(
+    ("thing", "said"),
+    [
+        (type("Number", (), {"forecast": 0.5, "update": told}), "its forecast is no method; expected a Forecaster"),
+        (partial(Mean, 1, 2), "forecaster 'Mean' cannot be made: too many positional arguments"),
+        (lambda: Constant(7), r"^p = 7; expected a number in \[0, 1\]$"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_forecaster_is_refused(thing, said):
+    with pytest.raises(OnlinecalError, match=said):
+        as_forecaster(thing)
 
 
 def test_what_fits_plays():
