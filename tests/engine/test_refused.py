@@ -80,6 +80,7 @@ REFUSED = [
     # what a rehearsal finds: numbers beyond 64 bits that are kept, or stated
     ("Mine, round 51 of a rehearsal: it keeps other numbers compiled",
      "self.n += 1\nif self.n > 50: self.x = 4611686018427387904 * (self.n - 46) % 7 / 7"),
+    ("in Python and an error compiled", "self.n += 1\nif self.n > 50: self.x = math.floor(1e300) % 7 / 7"),
     ("Mine, round 3 of a rehearsal: it comes to", "self.n += 1", "return 4611686018427387904 * self.n % 7 / 7"),
     # names that a class makes others of, and arguments by position
     *((f"`{name}` is another name within a class", f"self.n += 1\nif self.n > 450: self.x = {text}", X, "self.x = 0.5",
