@@ -275,7 +275,9 @@ HALF = "class Half:\n    def forecast(self): return 0.5\n    def update(self, fo
 def test_the_source_counts(module):
     first = content(as_forecaster(module("plug_a", HALF, "Half")))
     assert content(as_forecaster(module("plug_a", HALF, "Half"))) == first
+    whole = content(sys.modules["plug_a"])
     other = content(as_forecaster(module("plug_a", HALF.replace("0.5", "0.6"), "Half")))
+    assert [*differences(whole, content(sys.modules["plug_a"]))] == [("source", "plug_a")]
     assert list(differences(first, other)) == [("parameters", "make", "source", "plug_a")]
     # Of one name and text, in another module.
     assert content(as_forecaster(module("plug_b", HALF, "Half"))) != first
