@@ -19,7 +19,7 @@ from onlinecal.natures.base import Nature
 from onlinecal.schedules import Bursts, ByOutcome, Constant, Schedule
 from onlinecal.worlds import Queue
 from onlinecal.worlds.run import Simulation
-from tests.engine.games import again, bits, check_all_ways, game_of, played
+from tests.engine.games import Mean, again, bits, check_all_ways, game_of, played, same
 
 
 class Shares:
@@ -207,16 +207,6 @@ def keep_nothing(run, place, forecast, outcome, number):
     return 0
 
 
-class Halves:
-    """No classes."""
-
-    def forecast(self):
-        return 0.5
-
-    def update(self, forecast, outcome):
-        pass
-
-
 class Chosen(Shares):
     """Of as many classes as it is told."""
 
@@ -227,19 +217,6 @@ class Chosen(Shares):
 
     def forecast(self):
         return [count / sum(self.counts) for count in self.counts]
-
-
-@oc.compiled
-class Compiled:
-    """Of a decorated class."""
-
-    classes = 3
-
-    def __init__(self):
-        self.first = 0.5
-
-    def probability(self):
-        return self.first
 
 
 def stating(said):
@@ -255,11 +232,10 @@ COINS, MEAN, AT = n.Categorical(), f.ClassMean(), "in round 1, run 0; expected"
 #: forecaster, nature, and the words; a set has no order, and keys of a dict are no probabilities though 0 + 1 is 1
 REFUSED = [
     (f.ForecastHedging(), COINS, f"forecaster 'forecast_hedging' {CLASSES}"),
-    (Halves, COINS, f"forecaster 'Halves' {CLASSES}"),
+    (Mean, COINS, f"forecaster 'Mean' {CLASSES}"),
     (Chosen, n.ContrarianClasses(5), "'Chosen' is of 4 classes, and nature 'contrarian_classes' is of 5"),
     (MEAN, n.Bernoulli(), "'class_mean' is of several classes, and nature 'bernoulli' is of the outcomes 0"),
     (Shares, n.ContrarianClasses(4), "'Shares' is of 3 classes, and nature 'contrarian_classes' is of 4 classes"),
-    (MEAN, Compiled, "Compiled has `classes`, which is not compiled; expected none"),
     (MEAN, asking([1.0], classes=1), "declares classes = 1; expected an integer ≥ 2"),
     (MEAN, asking([1.0], groups=("odd",), reveals={"odd"}), "groups = .'odd',.; expected none where it has classes"),
     (Says([0], [1.0], [[1, 0, 0]] * 2), COINS, "its player has a point twice in its table"),
@@ -313,7 +289,7 @@ def test_what_is_of_two_outcomes_is_refused():
         Simulation(f.ClassMean(), Queue(), horizon=9, runs=range(1))
 
 
-class Labels(Halves):
+class Labels(Mean):
     """What else `classes` may be: the labels of two outcomes."""
 
     classes = (0, 1)
@@ -324,4 +300,4 @@ def test_the_number_of_classes_may_be_a_parameter_and_other_attributes_of_the_na
     (other,) = played(partial(Chosen, 5), n.ContrarianClasses(5), runs=range(1)).gammas()
     assert bits([gamma]) == bits([other])
     assert gamma.classes == 5
-    assert played(Labels).gammas()[0].levels == 1
+    assert same(played(Labels).gammas(), played(Mean).gammas())

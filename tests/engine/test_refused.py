@@ -44,6 +44,7 @@ REFUSED = [
     ("line 8: self.r holds a random.Random", "self.x = self.r.random()", X, "self.r, self.x = random.Random(1), 0.5"),
     ("line 8: `np.exp(-self.x)` is not compiled", "self.x = np.exp(-self.x)"),
     ("line 8: `for self.n in range(3):", "for self.n in range(3): pass"), ("line 6: `{}` is not", "pass", "return {}"),
+    ("Mine has `certificates`, which is not compiled", "pass", X, "self.x = 0.5", "", " certificates = 1\n"),
     ("Mine has several streams; expected one", "pass", X, "self.x, self.a, self.b = 0.5, stream, stream"),
     ("late is no plain function; expected one by itself", "self.x = rate(self.x)", X, "self.x = 0.5",
      "import functools\n@functools.cache\ndef late(x): return x\n@functools.wraps(late)\ndef rate(x): return x\n"),
