@@ -116,6 +116,19 @@ def test_nonsense_of_steps_is_named_with_the_first_run_that_stops(whole, threads
             way(game)
 
 
+def draws(run, u, number):
+    return 0.5 if number < 3 else state(run)[0]
+
+
+@pytest.mark.parametrize(
+    ("other", "said"), [(n.Drift(), "drew the forecast 1.5"), (n.Contrarian(), r"stated the forecasts \[1.5\]")]
+)  # fmt: skip
+def test_a_bad_law_is_told_from_a_bad_draw(other, said):
+    """A forecaster draws by itself where nature does not see its law."""
+    with pytest.raises(InvalidForecast, match=f"{said}.* in round 3, run 5"):
+        game_of(forecaster_of(stated, draw=draws, state=[1.5, 1.0, 1.0], size=2), other, runs=RUNS).advance(6)
+
+
 def test_what_rounding_may_leave_is_played():
     """Weights that sum to 1 within 10⁻⁹, by the loop and by hand."""
     for way in (lambda game: game.advance(20), by_hand):
