@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.columns import ACCOUNT
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.decisions.tasks import DecisionTask, swap_regret, umbrella
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import as_forecaster
 from onlinecal.measures import MEASURES
@@ -29,12 +27,15 @@ class Tired:
     def update(self, forecast, outcome): ...
 
 
+LATE, LATER = (oc.sweep("bernoulli", label=label) for label in ("delay 1", "drift, delay 1"))
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"horizon": 0}, "horizon = 0"), ({"horizon": [100, 50, 100]}, "100 is given twice"),
         ({"horizon": 10.5}, "horizon = 10.5"), ({"runs": 0}, "runs = 0"), ({"seed": "x"}, "seed = 'x'"),
-        ({"per_decade": 10**12}, "per_decade"),
+        ({"per_decade": 101}, "per_decade = 101"), ({"runs": 100_001}, "runs = 100001"),
         *(({"keep": keep}, f"keep = {keep!r}") for keep in ("some", None, 1, 2.5, True, 2**41)),
         ({"measures": []}, "no measures and no tasks"), ({"measures": ["ece", oc.measures.ece]}, "asked for twice"),
         ({"measures": [{"name": "binned_ece", "bins": 0}]}, "bins = 0"),
@@ -47,7 +48,11 @@ class Tired:
         ({"tasks": [{"name": "v_shaped", "s": 0.3}]}, "no option 's'; known: t"),
         ({"nature": 3}, "3 is not a nature"), ({"nature": N.Replay}, "needs the parameter 'file'"),
         ({"forecaster": [F.Constant(), F.Constant()]}, "two forecasters are called 'constant'"),
-        ({"delays": [0, 0]}, "two schedules"), ({"forecaster": []}, "no forecasters"),
+        ({"delays": [0, 0]}, "two schedules"), ({"forecaster": []}, "no forecasters"), ({"horizon": []}, "no horizons"),
+        ({"nature": [N.Drift(), *LATE], "delays": [0, 1]}, "two natures are called 'delay 1'"),
+        ({"nature": [N.Drift(), *LATER], "delays": [0, 1]}, "two natures with their schedules are called 'drift, del"),
+        ({"forecaster": oc.sweep("constant", p={"from": 0, "to": 1, "steps": 1001}), "horizon": [*range(1, 1001)]},
+         "up to 1,001,000 cells; expected at most 1,000,000"),
         ({"forecaster": F.ForecastHedging("1500-T"), "horizon": [100, 4000]}, "T = 4000: m = '1500-T'"),
         ({"forecaster": Tired, "horizon": [100, 400]}, "'Tired' cannot be started at T = 400: ZeroDivisionError"),
     ],
@@ -95,21 +100,23 @@ def test_what_is_longer_than_a_player_can_play_is_left_out(tmp_path):
     assert [why for *_, why in planned.incompatible] == [
         "horizon = 40, but forecaster 'short' plays 16 rounds; expected at most 16"
     ]
-    assert outlook(planned).cells == 5
+    assert (outlook(planned).cells, outlook(planned).incompatible) == (
+        5,
+        0,
+    )  # up to some horizons it is played
     file = tmp_path / "a.csv"
     file.write_text("outcome,base\n" + "0,0.5\n1,0.5\n" * 60)
     replay, based = N.Replay(str(file)), N.Replay(str(file), base="base")
-    assert [c.horizon for c in cells([50, 100, 200], forecasters=[constant], natures=[replay])] == [
-        50,
-        100,
-        120,
-    ]
+    planned = cells([50, 100, 200], forecasters=[constant], natures=[replay])
+    assert [cell.horizon for cell in planned] == [50, 100, 120]
     # Pairs that cannot play each other.
     planned = cells([10, 20], forecasters=[F.OnlinePlatt(), constant], natures=[N.Drift(), based])
     assert [(c.forecaster.label, c.nature.strategy) for c in planned[::2]] == [
         ("constant", N.Drift()), ("online platt", based), ("constant", based)
     ]  # fmt: skip
     assert [pair[:2] for pair in planned.incompatible] == [("online platt", "drift")]
+    assert outlook(planned).incompatible == 1
+    assert list(outlook(planned).lines())[2] == "3 pairs: 3 compiled; 1 more cannot be played"
     for options, said in (
         ({"forecasters": [short], **drift}, "plays 16 rounds"),
         ({"natures": [replay], "horizons": [200]}, "has 120 rounds"),
@@ -135,6 +142,19 @@ def test_counts_of_what_is_to_be_played():
         assert (found.cells, found.finished, found.begun, found.new, found.run_rounds) == expected
         assert (len(found.pairs), found.horizons[:2]) == (4, (50, 100))
         assert sum(line.count("of which some runs") for line in found.lines()) == (found.begun > 0)
+
+
+@pytest.mark.parametrize(
+    ("horizons", "count", "said", "lines"),
+    [(range(1, 11), 40, "T = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10; ", 43), (range(1, 12), 41, "T = 11 from 1 to 11; ", 3)],
+)  # fmt: skip
+def test_long_lists_are_counted(horizons, count, said, lines):
+    """Of more than ten horizons the ends are told; more than forty pairs are not listed."""
+    many = oc.sweep("constant", p={"from": 0, "to": 1, "steps": count})
+    found = list(outlook(cells(list(horizons), 1, forecasters=[(e.strategy, e.label) for e in many],
+                               natures=[N.Drift()])).lines())  # fmt: skip
+    assert found[1].startswith(said)
+    assert len(found) == lines
 
 
 class Plain(Tired):
@@ -171,24 +191,6 @@ def test_measures_that_take_most_of_the_time_are_named():
 
 
 # ---------------------------------------------------------------- what is read
-
-
-def test_what_is_tracked_is_what_the_measures_say():
-    mine = {"name": "mine", "payoffs": [[1, 0], [0, 1]]}
-    asked = {"measures": ["ece", "cdl", oc.measures.smooth_ce], "tasks": ["umbrella", mine]}
-    study = oc.play(F.ForecastHedging(), N.Drift(), horizon=300, runs=5, seed=7, **asked)
-    # The same games again, by hand.
-    game = Game(F.ForecastHedging(), N.Drift(), horizon=300, runs=range(5), seed=7)
-    values = {
-        "ece": oc.measures.ece, "cdl": oc.measures.cdl, "smooth_ce": oc.measures.smooth_ce,
-        **{f"{name}[umbrella]": lambda gamma, i=i: umbrella().account(gamma)[i] for i, name in enumerate(ACCOUNT)},
-        "swap_regret[mine]": lambda gamma: swap_regret(gamma, DecisionTask("mine", mine["payoffs"])),
-    }  # fmt: skip
-    for i, t in enumerate(study.curve("ece").rounds):
-        game.advance(int(t))
-        for run, gamma in enumerate(game.gammas()):
-            for name, value in values.items():
-                assert study.curve(name).totals[i, run] == t * value(gamma)
 
 
 def test_fresh_games_and_prefixes():

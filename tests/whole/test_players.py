@@ -40,11 +40,6 @@ def test_strategies_by_name_and_by_table():
     assert oc.play("tests.by_hand:Half", "bernoulli", horizon=5, runs=1).forecasters == ["Half"]
     # An expression is checked at the horizons that are played.
     assert oc.play(F.ForecastHedging("T-2000"), "drift", horizon=2010, runs=1).cells[0].horizon == 2010
-    each = {"name": "constant", "p": {"each": [0.2, 0.5]}, "label": "mine"}
-    assert oc.play(each, "drift", horizon=5, runs=1).forecasters == ["mine, p = 0.2", "mine, p = 0.5"]
-    of = {"each": ["constant", {"name": "forecast_hedging", "m": 8}]}
-    swept = [entry.strategy for entry in oc.sweep({"name": "delayed", "slots": 3}, of=of)]
-    assert swept == [F.Delayed(F.Constant(), 3), F.Delayed(F.ForecastHedging(8), 3)]
 
 
 @pytest.mark.parametrize(
@@ -75,8 +70,6 @@ def played(forecaster="forecast_hedging", nature="drift", horizon=5):
         (lambda: played({"m": 8}), "forecaster has no name"), (lambda: played({"name": 8}), "forecaster has no name"),
         (lambda: oc.sweep({"name": "delayed", "slots": 3}, slots=4), "slots is in the table and beside it"),
         (lambda: lineup("nature", [{"name": "mixture", "natures": ["gredy"]}], Path()), "did you mean 'greedy'"),
-        (lambda: F.ForecastHedging("T-2000 apples"), "is not understood"),
-        (lambda: F.ForecastHedging(-3), "expected 1 to 10"),
         (lambda: played(F.ForecastHedging("T/(T-5)")), "no value at T = 5"),
         (lambda: meant("x", "AB", ["a_b", "a b"]), "unknown x 'AB'"),
     ],
@@ -98,13 +91,8 @@ def test_names_are_alike_wherever_something_is_named():
     for said in ("K29*", "defensive forecasting"):
         assert strategy_label(strategy_of("forecaster", said)) == "defensive forecasting"
         assert entries(said)[0]["name"] == "defensive_forecasting"
-    for said, name in (
-        ("smCE", "smooth_ce"),
-        ("smECE", "smooth_ece"),
-        ("U-Cal", "u_calibration"),
-        ("ECE", "ece"),
-    ):
-        assert Panel.of([said]).columns == Panel.of([name]).columns
+    said, names = ["smCE", "smECE", "U-Cal", "ECE"], ["smooth_ce", "smooth_ece", "u_calibration", "ece"]
+    assert Panel.of(said).columns == Panel.of(names).columns
     gamma = oc.JointDistribution.from_samples([0.2, 0.2, 0.6], [0, 1, 1])
     assert str(oc.measures.explain(gamma, "Smooth-CE")) == str(oc.measures.explain(gamma, "smooth_ce"))
     assert measure_named("ECE") is measure_named("ece")
@@ -144,6 +132,8 @@ class EMA:
     """A moving average of the outcomes."""
 
     def __init__(self, rate=0.5, start=0.5):
+        if not 0 < rate <= 1:
+            raise ValueError(f"rate = {rate}, beyond (0, 1]")
         self.rate, self.level = rate, start
 
     def forecast(self):
@@ -217,8 +207,6 @@ def totals(forecaster, nature=None, seed=0, runs=3):
 
 
 PARTIAL = functools.partial
-
-
 WAYS = {
     "partial": lambda rate: PARTIAL(EMA, rate=rate),
     "positional partial": lambda rate: PARTIAL(EMA, rate),
@@ -296,14 +284,8 @@ def given(thing):
 
 
 NO_FORECASTER = r"is not a forecaster; expected a Forecaster, or a class with forecast\(\) and update\("
-
-
 NO_NATURE = r"is not a nature; expected a Nature, or a class with probability\(\)"
-
-
 MADE = "has been made and takes no parameter 'p'; expected parameters with"
-
-
 REFUSED = [
     (as_forecaster, 3, f"3 {NO_FORECASTER}"), (as_forecaster, "ema", f"'ema' {NO_FORECASTER}"),
     (as_forecaster, Swing, NO_FORECASTER), (as_nature, EMA(), NO_NATURE),
@@ -333,24 +315,7 @@ MINE = """
 from dataclasses import dataclass
 from onlinecal.decisions.tasks import Account, DecisionTask
 from onlinecal.forecasters import Constant
-
-class EMA:
-    def __init__(self, rate=0.5):
-        if not 0 < rate <= 1:
-            raise ValueError(f"rate = {rate}, beyond (0, 1]")
-        self.rate, self.level = rate, 0.5
-    def forecast(self):
-        return self.level
-    def update(self, forecast, outcome):
-        self.level += self.rate * (outcome - self.level)
-
-class Swing:
-    def __init__(self, lean=0.2):
-        self.lean, self.last = lean, 0
-    def probability(self):
-        return 0.5 + self.lean * (1 - 2 * self.last)
-    def update(self, forecast, outcome):
-        self.last = outcome
+from tests.whole.test_players import EMA, Swing
 
 class Bad(Constant):
     def __init__(self): 1 / 0
@@ -374,6 +339,7 @@ ready, number = EMA(0.25), 3
 """
 
 
+#: the lists of a scenario, where a test says nothing else
 LISTS = {"forecasters": '"constant"', "natures": '"bernoulli"', "measures": '"ece"', "tasks": ""}
 
 
