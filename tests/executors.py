@@ -31,14 +31,16 @@ class Disorderly(Processes):
     def __init__(self, seed=0, workers=3, loses=lambda unit: 0):
         super().__init__(workers)
         self._random, self._loses = random.Random(seed), loses
-        self._held, self._lost, self._thread = [], Counter(), ThreadPoolExecutor(1)
+        self._held, self._given, self._lost, self._thread = [], [], Counter(), ThreadPoolExecutor(1)
 
     def begin(self, cells, _):
         self._blob = packed(cells)
 
     def submit(self, unit):
-        self._held.append((unit, Future()))
-        _, future = self._held[-1]
+        assert not self._lost[unit] or all(given.done() for given in self._given), "it is played again alone"
+        future = Future()
+        self._given.append(future)
+        self._held.append((unit, future))
         self._thread.submit(self._play)
         return future
 
@@ -46,7 +48,7 @@ class Disorderly(Processes):
         unit, future = self._held.pop(self._random.randrange(len(self._held)))
         if self._lost[unit] < self._loses(unit):
             self._lost[unit] += 1
-            future.set_exception(BrokenProcessPool("it was lost"))
+            future.set_exception(BrokenProcessPool("its exit codes: {SIGKILL(-9)}"))
         else:
             future.set_result(play_unit(self._blob, unit))
 

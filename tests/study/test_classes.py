@@ -13,8 +13,6 @@ from onlinecal.measures.classes.catalogue import MEASURES
 from onlinecal.natures import Categorical, ContrarianClasses
 from onlinecal.report.gammas import study_gammas
 from onlinecal.report.pictures import draw
-from onlinecal.study.panel import Panel
-from tests import results
 
 NATURES = Categorical((0.6, 0.2, 0.2)), ContrarianClasses(4)
 TASK = oc.measures.classes.ClassTask("visit", [[1, 0, 0, 0.3], [0.6, 0.6, 0.2, 0]])
@@ -94,21 +92,6 @@ def test_programs_of_many_rounds_have_a_bracket():
         assert cell.totals[f"{name}[upper]"][-1] == 500 * bracket.upper
 
 
-def test_resumed_is_played_at_once(tmp_path):
-    def cells(runs, *measures):
-        panel, who = Panel.of(measures, rounds=80, classes=True), [ClassMean(), ClassMean(3)]
-        return results.cells((40, 80), runs, panel=panel, forecasters=who, natures=NATURES)
-
-    path = tmp_path / "a.db"
-    some = results.played(path, cells(2, "ece")[:3])[2]
-    _, new = results.resumed(path, cells(2, "ece"))
-    assert len(some) == 3
-    assert len(new) == 5
-    results.resumed(path, cells(4, "ece", MEAN))
-    # What is new is computed from the level sets of the file.
-    assert not results.resumed(path, cells(4, "ece", "setwise", "cdl"))[1]
-
-
 def test_upper_rates_of_two_classes_do_not_apply():
     (curve,) = played(horizon=[30, 60, 90], nature=NATURES[0]).curves("ece")
     assert [rate.upper for rate in best_known(curve.column)] == [False]
@@ -156,16 +139,14 @@ def test_pictures_of_gamma_are_those_of_classes():
     study = played(horizon=40)
     figure, _ = draw(study, "classes", bins=4)
     assert len(figure.axes) == 2 * 4
-    with pytest.raises(
-        OnlinecalError, match="--kind reliability in games of classes; expected --kind classes, tri"
-    ):
-        draw(study, "reliability")
-    with pytest.raises(OnlinecalError, match=r"--kind triangle of 2 pairs .*; expected one"):
-        draw(played([ClassMean(), ClassMean(3)], horizon=40), "triangle")
-    with pytest.raises(
-        OnlinecalError, match="--kind classes in games of outcomes 0 and 1; expected --kind reliab"
-    ):
-        draw(played("constant", "drift", measures="ece", horizon=40), "classes")
+    for games, kind, said in (
+        (study, "reliability", "--kind reliability in games of classes; expected --kind classes, tri"),
+        (played([ClassMean(), ClassMean(3)], horizon=40), "triangle", "--kind triangle of 2 pairs .*; expected one"),
+        (played("constant", "drift", measures="ece", horizon=40), "classes",
+         "--kind classes in games of outcomes 0 and 1; expected --kind reliab"),
+    ):  # fmt: skip
+        with pytest.raises(OnlinecalError, match=said):
+            draw(games, kind)
     # Γ of all runs together has the rounds of each.
     ((_, gamma),) = study_gammas(study).items()
     assert gamma.weight == 3 * 40

@@ -113,6 +113,17 @@ def test_progress_counts_every_run_round_once_and_errors_are_those_of_this_proce
     assert re.search(r"'Broken' failed in round 1, run 0: ValueError: boom \(.*test_executors", str(found))
 
 
+def test_a_unit_that_is_lost_each_time_fails_its_cell_alone():
+    lost, mean = results(
+        small([F.Constant(), made(Mean)]), Disorderly(loses=lambda unit: 9 * (unit.cell == 0))
+    )
+    lost, mean = (mean, lost) if isinstance(lost, Batch) else (lost, mean)
+    assert (type(lost), type(mean)) == (WorkerError, Batch)
+    assert str(lost).startswith(
+        "its worker died 2 times (it was killed by SIGKILL, perhaps for want of memory); exp"
+    )
+
+
 def test_errors_of_other_kinds_are_short():
     assert isinstance(fault(KeyError("x")), CellError)
     assert len(str(fault(ValueError("x" * 10**6)))) < 1100
@@ -235,7 +246,7 @@ def closes():
 @pytest.mark.parametrize("jobs", [0, most_jobs() + 1, 1.5, True])
 def test_jobs_out_of_range_are_refused(jobs):
     with pytest.raises(
-        InvalidParameter, match=rf"jobs = {jobs!r}; expected an integer from 1 to {most_jobs()}"
+        InvalidParameter, match=f"jobs = {jobs!r}; expected an integer from 1 to {most_jobs()}"
     ):
         executor_of(jobs)
 

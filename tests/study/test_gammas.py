@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.levels import LevelSets
 from onlinecal.engine import history
 from onlinecal.engine.game import Game
@@ -138,21 +137,17 @@ def test_gamma_of_a_study(monkeypatch):
     game.advance(100)
     assert same(played.gamma(-1, 0, 1), game.gammas(1)[0])
     assert same(study.gamma("forecast hedging", study.natures[0], 100, run=1), game.gammas()[1])
-    for arguments, said in (
-        ((3, 0), "checkpoint = 3"),
-        ((0, 3), "run = 3"),
-        ((0, 0, 2), "stream = 2"),
-        ((0, 1.5), "run"),
-    ):
-        with pytest.raises(InvalidParameter, match=said):
-            played.gamma(*arguments)
-    for asked, said in (
-        ({"round": 33}, "10, 32, 100"),
-        ({"horizon": 99}, "one of 100"),
-        ({"stream": "drft"}, "stream"),
-    ):
+    for ask, asked, said in (
+        (played.gamma, {"checkpoint": 3, "run": 0}, "checkpoint = 3"),
+        (played.gamma, {"checkpoint": -4, "run": 0}, "checkpoint = -4"),
+        (played.gamma, {"checkpoint": 0, "run": 3}, "run = 3"),
+        (played.gamma, {"checkpoint": 0, "run": 0, "stream": 2}, "stream = 2"),
+        (study.gamma, {"round": 33}, "10, 32, 100"), (study.gamma, {"horizon": 99}, "one of 100"),
+        (study.gamma, {"stream": "drft"}, "stream"),
+        (study.gamma, {"stream": "drift", "group": "all"}, "expected one of them"),
+    ):  # fmt: skip
         with pytest.raises(oc.OnlinecalError, match=said):
-            study.gamma(**asked)
+            ask(**asked)
     # However runs are cut into batches.
     monkeypatch.setattr("onlinecal.study.run.BATCH", 2)
     apart = oc.play("forecast_hedging", TWO, **options)
