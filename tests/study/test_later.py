@@ -14,7 +14,7 @@ from onlinecal.study.again import measure_file_again
 from onlinecal.study.panel import Panel
 from onlinecal.study.status import Status
 from onlinecal.study.store import Store
-from tests.results import F, N, added, change, equal, played, read, resumed, session, study
+from tests.results import F, N, added, change, equal, played, read, refused, resumed, session, study
 
 STREAMS = N.Streams((N.Drift(), N.Bernoulli(0.2)))
 CHANGED = "as the scenario or what it names has changed"
@@ -77,6 +77,13 @@ def test_only_what_is_missing_is_computed_or_played(tmp_path, counted, before, a
             assert {run for group in store.gammas(key) for run in group.runs} == set(range(runs))
 
 
+def test_other_decision_makers_make_other_games(tmp_path):
+    """To ask for some where there were none is no mistake: see above."""
+    played(tmp_path / "a.db", added(people=PEOPLE))
+    others = added(people=People.of([{"task": "umbrella", "join": 4}], 1))
+    refused(tmp_path / "a.db", r"nothing that is in it fits .* \(decision_makers", others, resume=True)
+
+
 def test_a_measure_that_was_taken_out_is_not_shown_and_stays(tmp_path, counted):
     path, both = tmp_path / "a.db", added(["ece", "cdl"], ["umbrella"], keep="none")
     played(path, both)
@@ -93,15 +100,18 @@ def test_a_measure_that_was_taken_out_is_not_shown_and_stays(tmp_path, counted):
 
 def test_a_version_that_changes_makes_one_column_anew(tmp_path, counted, monkeypatch):
     path = tmp_path / "a.db"
-    played(path, added(["ece", "cdl"]))
+    before = played(path, added(["ece", "cdl"]))[0].cells
 
     def twice(gamma):
         return 2.0 * oc.measures.ece(gamma)
 
     twice.__name__ = "ece"
-    record = replace(MEASURES["ece"], version=MEASURES["ece"].version + 1, function=twice)
+    record = replace(MEASURES["ece"], version=MEASURES["ece"].version + 1, function=twice, many=None)
     monkeypatch.setitem(MEASURES, "ece", record)
     counted.clear()
+    for cell, again in zip(before, read(path).measure_again(["ece", "cdl"]).cells, strict=True):
+        assert (again.totals["ece"] == 2.0 * cell.totals["ece"]).all()
+        assert (again.totals["cdl"] == cell.totals["cdl"]).all()
     planned = added(["ece", "cdl"])
     said = f"measured again, {CHANGED} (ece): 4 finished cells"
     assert resumed(path, planned) == ([said], set())
@@ -194,3 +204,6 @@ def test_what_cannot_be_computed_of_any_cell_is_an_error():
     kept = oc.play("constant", "drift", **options)
     again = kept.measure_again("cdl", {"name": "v_shaped", "t": 0.3})
     assert (again.measures[:2], len(again.measures), kept.measures) == (["ece", "cdl"], 6, ["ece"])
+    # Behind them is what players certify.
+    certified = oc.play("almost_one_step_ahead", "drift", **options).measure_again("cdl")
+    assert certified.measures == ["ece", "cdl", "distance_certificate"]

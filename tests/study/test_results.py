@@ -186,6 +186,21 @@ def test_only_what_changed_is_played_anew_and_comes_back_when_that_is_undone(res
         assert store.runs().keys() == {cell.key for cell in cells()}
 
 
+class Broken:
+    def forecast(self):
+        raise ValueError("boom")
+
+    def update(self, forecast, outcome): ...
+
+
+def test_what_no_longer_fits_stays_while_something_fails(results):
+    with session(
+        results, cells(forecasters=[F.ForecastHedging(), F.as_forecaster(Broken)]), resume=True
+    ) as opened:
+        assert len(opened.play()) == 4
+    assert resumed(results, cells()) == ([], set())
+
+
 # ---------------------------------------------------------------- what players say of themselves
 
 
