@@ -15,7 +15,7 @@ from onlinecal.study import play_batch
 from onlinecal.study.database import FORMAT
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
-from tests.results import cells, change, equal, played, read, refused, resumed, session, study
+from tests.results import F, N, cells, change, equal, played, read, refused, resumed, session, study
 
 MODES = {}, {"resume": True}, {"overwrite": True}
 
@@ -96,6 +96,16 @@ def test_totals_are_read_by_sql(results, whole, panel):
         for round, of_runs in zip(cell.rounds.tolist(), totals.tolist(), strict=True)
         for run, total in enumerate(of_runs)
     )
+
+
+def test_a_total_costs_at_most_40_bytes(tmp_path):
+    """A row of a table that SQL reads, with labels, bounds, contents and checksums."""
+    who, panel = [F.Constant(i / 40) for i in range(20)], Panel.of(["ece", "cdl", "brier"], ["umbrella"])
+    planned = cells(range(10, 70, 10), 16, panel=panel, forecasters=who, natures=[N.Drift()], keep="none")
+    found, *_ = played(tmp_path / "a.db", planned)
+    totals = sum(totals.size for cell in found.cells for totals in cell.totals.values())
+    assert totals == 20 * 6 * 16 * 7
+    assert (tmp_path / "a.db").stat().st_size <= 40 * totals
 
 
 # ---------------------------------------------------------------- other people's files

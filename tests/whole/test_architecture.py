@@ -11,6 +11,8 @@ from tests.pages import ROOT
 
 HOME = Path(onlinecal.__file__).parent
 FILES = sorted(HOME.rglob("*.py"))
+#: module → its file; of a room `onlinecal.room.__init__`
+NAMED = {".".join(("onlinecal", *file.relative_to(HOME).with_suffix("").parts)): file for file in FILES}
 LISTED = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Architecture")[2].split("```")[1]
 #: in the order of imports; the last are files
 ROOMS = [*re.findall(r"^  (\w+)", LISTED, re.MULTILINE), "__main__"]
@@ -54,8 +56,7 @@ def test_a_room_knows_those_above_it_and_no_file_is_long():
 
 
 def test_no_files_import_each_other_in_a_circle():
-    names = {".".join(("onlinecal", *file.relative_to(HOME).with_suffix("").parts)): file for file in FILES}
-    modules = {name.removesuffix(".__init__"): text(file) for name, file in names.items()}
+    modules = {name.removesuffix(".__init__"): text(file) for name, file in NAMED.items()}
     imports = {}
     for name, source in modules.items():
         own = [node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom) and node.module]
@@ -78,21 +79,17 @@ def test_a_wrong_import_is_found():
 
 def with_kernels(maker):
     """The modules that take `kernel` from such a module, name → file."""
-    named = {".".join(("onlinecal", *file.relative_to(HOME).with_suffix("").parts)): file for file in FILES}
     pattern = rf"^from onlinecal\.({maker}) import (\([^)]*|.*)\bkernel\b"
-    return {name: file for name, file in named.items() if re.search(pattern, text(file), re.M)}
+    return {name: file for name, file in NAMED.items() if re.search(pattern, text(file), re.M)}
 
 
-def taken(names, among=None):
+def taken(names, among=NAMED):
     """The modules (of these, or all) from which some take something, and those from which they do."""
     found, left = set(), list(names)
-    named = among or {
-        ".".join(("onlinecal", *file.relative_to(HOME).with_suffix("").parts)): file for file in FILES
-    }
     while left:
-        for node in ast.walk(ast.parse(text(named[left.pop()]))):
+        for node in ast.walk(ast.parse(text(NAMED[left.pop()]))):
             if isinstance(node, ast.ImportFrom):
-                new = {node.module, *(f"{node.module}.{a.name}" for a in node.names)} & named.keys() - found
+                new = {node.module, *(f"{node.module}.{a.name}" for a in node.names)} & among.keys() - found
                 found |= new
                 left += new
     return found

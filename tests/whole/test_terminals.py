@@ -10,13 +10,22 @@ from onlinecal.report.tables import broken
 from tests.command_line import onlinecal
 from tests.whole.test_commands import FILES
 
+NARROW = """
+runs = 4
+horizons = [50, 100, 200]
+measures = ["ece", "cdl", "scdl", "kernel_ce"]
+tasks = ["quadratic", "umbrella"]
+forecasters = ["forecast_hedging", "constant"]
+natures = ["drift", "contrarian", { name = "switch", first = "random_walk", then = "greedy" }]
+"""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A study with infinite totals and labels beyond ASCII, one with long names, and a log of forecasts."""
     folder = tmp_path_factory.mktemp("endless")
-    for name in ("e.toml", "narrow.toml"):
-        (folder / name).write_text(FILES[name])
+    (folder / "e.toml").write_text(FILES["e.toml"])
+    (folder / "narrow.toml").write_text(NARROW)
     rng = np.random.default_rng(0)
     p = rng.random((2, 120)).round(2)
     table = zip(*p, (rng.random(120) < p[0]).astype(int), range(120), strict=True)
