@@ -287,16 +287,13 @@ def test_what_cannot_be_sent_and_other_versions_are_refused_by_name(monkeypatch)
 
 
 PLAYS = """
-import pickle, sys
-from onlinecal.study.sending import opened
-from onlinecal.study import play_batch
-blob, units = pickle.load(open(sys.argv[1], "rb"))
-cells = opened(blob)
-batches = [play_batch(cells[unit.cell], range(unit.first, unit.last)) for unit in units]
-pickle.dump(batches, open(sys.argv[2], "wb"))
+import pickle
+from onlinecal.study.executors import play_unit
+with open("in", "rb") as file:
+    blob, units = pickle.load(file)
+with open("out", "wb") as file:
+    pickle.dump([play_unit(blob, unit) for unit in units], file)
 """
-
-
 STEPS = """
 import onlinecal as oc
 from dataclasses import dataclass
@@ -360,10 +357,14 @@ def test_plug_ins_are_sent_with_their_text(tmp_path, monkeypatch):
     """
     mark = f"p{random.randrange(10**9)}"
     (tmp_path / mark).mkdir()
-    for name, text in (
-        (f"{mark}/__init__.py", ""), (f"{mark}/deep.py", "class Rate:\n    def __init__(self, r): self.r = r\n"),
-        (f"{mark}_own.py", OWN), (f"{mark}_late.py", LATE), ("s.toml", SCENARIO),
-    ):  # fmt: skip
+    deep = "class Rate:\n    def __init__(self, r): self.r = r\n"
+    files = {
+        f"{mark}/__init__.py": "",
+        f"{mark}/deep.py": deep,
+        f"{mark}_own.py": OWN,
+        f"{mark}_late.py": LATE,
+    }
+    for name, text in (files | {"s.toml": SCENARIO}).items():
         (tmp_path / name).write_text(text.replace("MARK", mark))
     monkeypatch.setattr(sys, "path", list(sys.path))
     planned = list(load(tmp_path / "s.toml").cells)
@@ -372,15 +373,15 @@ def test_plug_ins_are_sent_with_their_text(tmp_path, monkeypatch):
     planned += cells(forecasters=[given, own.Smoothing(), made(own.Follows)], natures=[N.Bernoulli(0.5)])
     blob, cut = packed(planned), units(planned, 2)
     here = [play_batch(planned[unit.cell], range(unit.first, unit.last)) for unit in cut]
-    for file in sorted(tmp_path.rglob("*.py")):
-        file.unlink()
+    for name in files:
+        (tmp_path / name).unlink()
     # The file that lies there under the name is not played.
     (tmp_path / f"{mark}_late.py").write_text("HIGH = 0.9\n")
     (tmp_path / "in").write_bytes(pickle.dumps((blob, cut)))
-    subprocess.run([sys.executable, "-c", PLAYS, "in", "out"], cwd=tmp_path, check=True)
-    for a, b in zip(here, pickle.loads((tmp_path / "out").read_bytes()), strict=True):
-        assert a.totals.keys() == b.totals.keys()
-        assert all((a.totals[column] == b.totals[column]).all() for column in a.totals)
+    subprocess.run([sys.executable, "-c", PLAYS], cwd=tmp_path, check=True)
+    for one, other in zip(here, pickle.loads((tmp_path / "out").read_bytes()), strict=True):
+        assert one.totals.keys() == other.totals.keys()
+        assert all((one.totals[column] == other.totals[column]).all() for column in one.totals)
 
 
 SCRIPT = f"""
@@ -400,8 +401,7 @@ print(one.cells == two.cells, [cell.loop for cell in two.cells])
 @pytest.mark.slow
 def test_a_script_without_a_guard_sends_what_it_defines(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
-    done = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120
-    )
+    command = [sys.executable, "script.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     loops = ["compiled"] * 4 + ["python"] * 2
     assert (done.stderr, done.stdout) == ("", f"begun\nTrue {loops}\n")
