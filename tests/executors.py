@@ -1,8 +1,6 @@
-"""Executors, processes and clusters for tests, and what a results file says however its cells were played."""
+"""Executors and processes for tests, and what a results file says however its cells were played."""
 
-import contextlib
 import itertools
-import json
 import os
 import random
 import signal
@@ -10,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-import warnings
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -108,10 +105,8 @@ def _children(pid):
 
 
 def workers_of(pid):
-    """The processes that play for a process: those of loky, or of a nanny of Dask."""
-    return [
-        own for own in _children(pid) if "popen_loky" in command_of(own) or "spawn_main" in command_of(own)
-    ]
+    """The processes of loky that play for a process."""
+    return [own for own in _children(pid) if "popen_loky" in command_of(own)]
 
 
 def all_gone(pids, within=5.0):
@@ -169,76 +164,3 @@ def ended(playing):
     _, err = playing.communicate(timeout=180)
     assert playing.returncode == 0, err
     assert "error" not in err
-
-
-# ---------------------------------------------------------------- clusters
-
-
-class Dask:
-    """A scheduler, and workers in processes of their own, on this machine."""
-
-    def __init__(self, folder, nanny=True):
-        self.nanny = nanny
-        folder.mkdir()
-        self.folder, self.processes = folder, []
-        file = folder / "scheduler.json"
-        self._begin("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
-        self.address = json.loads(wait_for(lambda: file.exists() and file.read_text()))["address"]
-
-    def ready(self):
-        """Begins two workers, if they are not there, and waits for them; nannies begin others by themselves."""
-        if not (self.nanny and self.playing()):
-            self.begin(2 - len(self.playing()))
-        wait_for(lambda: self._count() == 2)
-
-    def begin(self, count):
-        options = ("--nthreads", "1", "--local-directory", str(self.folder))
-        for how in [("--nworkers", str(count))] if self.nanny else [("--no-nanny",)] * count:
-            self._begin("worker", self.address, *how, *options)
-
-    def _begin(self, *command):
-        with open(self.folder / "dask.log", "ab") as log:
-            self.processes.append(
-                subprocess.Popen(
-                    [sys.executable, "-m", "dask", *command, "--no-dashboard", "--dashboard-address", ":0"],
-                    stdout=log,
-                    stderr=log,
-                    cwd=self.folder,
-                    start_new_session=True,
-                )
-            )
-
-    def playing(self):
-        """The processes that play."""
-        begun = [process.pid for process in self.processes[1:]]
-        if not self.nanny:
-            return [pid for pid in begun if "worker" in command_of(pid)]
-        return [pid for parent in begun for pid in workers_of(parent)]
-
-    def _count(self):
-        """Counts the workers that have begun, for the scheduler and for their nannies.
-
-        A worker reports to the scheduler first. Dask's nanny gives up if its worker dies before it has heard of it.
-        """
-        from distributed import Client
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of versions, of which there are several
-            with Client(self.address, set_as_default=False) as client:
-                counted = sum(client.nthreads().values())
-                if not self.nanny:
-                    return counted
-                states = client.run(
-                    lambda dask_worker: dask_worker.process.status.name, nanny=True, on_error="return"
-                )
-                return min(counted, list(states.values()).count("running"))
-
-    def end(self):
-        for process in reversed(self.processes):
-            family = [process.pid, *workers_of(process.pid)]
-            for pid in family:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            process.wait()
-            all_gone(family[1:], 20.0)
-        self.processes = []

@@ -14,10 +14,10 @@ from onlinecal.study import Batch, cluster, play_cells
 from onlinecal.study.cluster import Cluster
 from onlinecal.study.executors import Serial
 from onlinecal.study.status import Status
-from tests.executors import SCENARIO, Dask, begin, ended, tables, wait_for
+from tests.executors import SCENARIO, begin, ended, tables, wait_for
 from tests.results import N, cells
 
-distributed = pytest.importorskip("distributed")
+distributed, config = map(pytest.importorskip, ("distributed", "dask.config"))
 
 PLANNED = cells(horizons=(50, 60, 70), runs=2)
 
@@ -85,33 +85,36 @@ def test_a_scheduler_that_no_longer_answers_is_gone(threads, monkeypatch):
             executor.check()
 
 
-@pytest.fixture(scope="module", params=[True], ids=["nanny"])
-def dask(request, tmp_path_factory):
-    """A cluster of all tests with workers of its kind; the last of them ends its scheduler."""
-    made = Dask(tmp_path_factory.mktemp("cluster") / "dask", nanny=request.param)
-    yield made
-    made.end()
+@pytest.fixture(scope="module")
+def cluster_of_two():
+    """A cluster with two workers in processes of their own; a nanny begins another where one dies."""
+    # Also on a busy machine, where a process takes long to begin.
+    late = config.set({"distributed.deploy.lost-worker-timeout": "300 s"})
+    with late, distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local:
+        yield local
+
+
+@pytest.fixture
+def dask(cluster_of_two):
+    """The same when both have begun: a nanny gives up a worker that dies before it has heard of it."""
+    nannies = cluster_of_two.workers.values()
+    wait_for(lambda: {nanny.status.name for nanny in nannies} == {"running"})
+    wait_for(lambda: len(cluster_of_two.scheduler.workers) == 2)
+    return cluster_of_two
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("dask", "phase", "count"),
-    [(True, "begin", 1), (True, "submit", 2), (False, "begin", 2), (False, "submit", 1)],
-    indirect=["dask"],
-)
+@pytest.mark.parametrize(("phase", "count"), [("begin", 1), ("begin", 2), ("submit", 1), ("submit", 2)])
 def test_workers_are_killed(dask, monkeypatch, phase, count):
-    """One of two, or both; a nanny begins others in their place, or they are begun by hand."""
+    """One of two, or both, before the first unit or after it."""
     monkeypatch.setattr(cluster, "PATIENCE", 60.0)
-    dask.ready()
 
     def kill():
-        for pid in dask.playing()[:count]:
-            os.kill(pid, signal.SIGKILL)
-        if count == 2 and not dask.nanny:
-            dask.begin(2)
+        for nanny in [*dask.workers.values()][:count]:
+            os.kill(nanny.pid, signal.SIGKILL)
 
     before(monkeypatch, phase, kill)
-    assert totals(PLANNED, Cluster(dask.address)) == totals(PLANNED, Serial())
+    assert totals(PLANNED, Cluster(dask.scheduler_address)) == totals(PLANNED, Serial())
 
 
 class Deadly:
@@ -139,10 +142,9 @@ class Sound:
 
 @pytest.mark.slow
 def test_what_kills_the_workers_of_a_cluster_fails_and_the_rest_is_played(dask):
-    dask.ready()
     who = list(map(oc.forecasters.base.as_forecaster, (Deadly, Sound)))
     planned = cells(horizons=(50, 60, 70), runs=1, forecasters=who, natures=[N.Drift()])
-    with Cluster(dask.address) as executor:
+    with Cluster(dask.scheduler_address) as executor:
         found = list(play_cells(planned, Progress(1), executor))
     ((cell, why),) = ((cell, what) for cell, what in found if not isinstance(what, Batch))
     assert (len(found), cell.forecaster.label, cell.horizon) == (6, "Deadly", 50)
@@ -164,12 +166,11 @@ def test_a_scheduler_without_workers(threads, monkeypatch):
 @pytest.mark.slow
 def test_a_cluster_plays_the_same_also_where_the_process_that_asks_it_is_killed(folder, alone, dask):
     """The plug-in lies beside the scenario, and not where the workers are, which stop, and play the rest later."""
-    dask.ready()
-    playing = begin(folder, "--output", "again.db", "--scheduler", dask.address)
+    playing = begin(folder, "--output", "again.db", "--scheduler", dask.scheduler_address)
     wait_for(lambda: (folder / "again.db").exists() and Status.of(folder / "again.db").done)
     playing.kill()
     playing.communicate()
-    ended(begin(folder, "--output", "again.db", "--scheduler", dask.address, "--resume"))
+    ended(begin(folder, "--output", "again.db", "--scheduler", dask.scheduler_address, "--resume"))
     assert tables(folder / "again.db") == alone
 
 
@@ -188,10 +189,9 @@ class Sleeps:
 @pytest.mark.slow
 def test_workers_of_a_cluster_stop_when_their_study_is_killed(folder, dask):
     beats = folder / "beats"
-    dask.ready()
     (folder / "own.py").write_text(BEATS.replace("FILE", repr(str(beats))))
     (folder / "s.toml").write_text(SCENARIO.replace("[40, 50, 60, 70, 80]", "[1000000]"))
-    playing = begin(folder, "--scheduler", dask.address)
+    playing = begin(folder, "--scheduler", dask.scheduler_address)
     wait_for(beats.exists)
     time.sleep(0.5)
     playing.kill()
