@@ -133,6 +133,7 @@ def test_gamma_of_a_study(monkeypatch):
     game.advance(32)
     played = study.cells[0]
     assert same(study.gamma(round=32, run=2), game.gammas()[2])
+    assert same(study.gamma(round=32, run=2, group="all"), game.gammas()[2])
     assert same(study.gamma(round=32, run=2, stream="drift"), game.gammas(0)[2])
     game.advance(100)
     assert same(played.gamma(-1, 0, 1), game.gammas(1)[0])

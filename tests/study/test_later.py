@@ -77,6 +77,16 @@ def test_only_what_is_missing_is_computed_or_played(tmp_path, counted, before, a
             assert {run for group in store.gammas(key) for run in group.runs} == set(range(runs))
 
 
+def test_of_runs_that_are_there_those_without_level_sets_are_played(tmp_path, counted):
+    path = tmp_path / "a.db"
+    played(path, added(**MEAN, runs=2, keep="all"))
+    played(path, added(**MEAN, runs=3, keep="none"), resume=True)
+    counted.clear()
+    remarks, _ = resumed(path, added(["ece", "cdl"], **MEAN, runs=3))
+    assert remarks == [f"played again, {NOT_KEPT} (cdl): 2 finished cells"]
+    assert counted == [(t, range(2, 3), ["cdl"]) for t in (40, 80)]
+
+
 def test_other_decision_makers_make_other_games(tmp_path):
     """To ask for some where there were none is no mistake: see above."""
     played(tmp_path / "a.db", added(people=PEOPLE))

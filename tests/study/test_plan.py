@@ -10,8 +10,10 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import as_forecaster
 from onlinecal.measures import MEASURES
+from onlinecal.schedules import Constant, Schedule
 from onlinecal.study.outlook import outlook
 from onlinecal.study.panel import Panel
+from onlinecal.study.promises import promises
 from onlinecal.sweeping import planned, schedules_of
 from tests.results import F, N, cells
 from tests.strategies import many_levels
@@ -212,6 +214,13 @@ def test_guarantees_are_drawn_only_where_they_hold_and_certificates_too():
     study = oc.play(F.ForecastHedging(), natures, horizon=50, runs=1, measures=["ece"])
     # Hedging mixes, so what a contrarian that sees the law forces on deterministic forecasters is not forced on it.
     assert [[p.upper for p in cell.promises] for cell in study.cells] == [[True], [False]]
+    # Of late outcomes four are open at once, and 97 are known in the end.
+    own, delayed = F.Delayed(F.ForecastHedging()), [Schedule(delays=Constant(3))]
+    late = cells([100], 1, panel=Panel.of("ece"), forecasters=[own], natures=natures, schedules=delayed)
+    assert [[p.bound for p in promises(cell)] for cell in late] == [
+        [own.guarantees[0].delayed(100, 4)],
+        [97 / 2],
+    ]
     curve = oc.play(F.AlmostOneStepAhead(), N.Drift(), horizon=900, runs=2).curve("distance_certificate")
     assert curve.promises[0][1].bound == 61.0
     assert curve.totals.max() <= 61.0

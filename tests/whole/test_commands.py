@@ -358,7 +358,7 @@ def test_merge(own):
 # ---------------------------------------------------------------- what fails, and what is stopped
 
 
-def test_failed_and_incompatible_cells_are_told_and_the_rest_is_played(tmp_path):
+def test_failed_and_incompatible_cells_are_told_and_the_rest_is_played(tmp_path, monkeypatch):
     (tmp_path / "s.toml").write_text(
         'runs = 2\nhorizons = [20, 40]\nmeasures = ["ece"]\nforecasters = ["own:Own", "constant", "online_platt"]\n'
         'natures = ["drift", { name = "replay", file = "rows.csv", base = "p", label = "rows" }]\n'
@@ -384,6 +384,14 @@ def test_failed_and_incompatible_cells_are_told_and_the_rest_is_played(tmp_path)
     assert (data["cells"], data["done"], data["left"], data["run_rounds_left"]) == (10, 8, 0, 160)
     assert [(cell["nature"], cell["horizon"]) for cell in data["failed"]] == [("drift", 40), ("rows", 40)]
     assert [pair["nature"] for pair in data["incompatible"]] == ["drift"]
+    # Of many the first are named.
+    monkeypatch.setattr("onlinecal.commands.results.NAMED", 0)
+    assert onlinecal("run s.toml --resume", cwd=tmp_path, rc=1).stderr.splitlines() == [
+        "note: nor are 1 more pairs; `onlinecal status` names all of them", "2 of 10 cells failed:",
+        "--resume plays them again; `onlinecal status results/s.db` shows all",
+    ]  # fmt: skip
+    monkeypatch.setattr("onlinecal.commands.results.NAMED", 2)
+    assert onlinecal("run s.toml --resume", cwd=tmp_path, rc=1).stderr.splitlines() == lines
     # Mended cells are played, and nothing else.
     (tmp_path / "own.py").write_text(CLASS.format("print('boom')"))
     onlinecal("run s.toml --resume", cwd=tmp_path)
