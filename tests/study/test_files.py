@@ -151,7 +151,10 @@ def killed(code):
     assert subprocess.run([sys.executable, "-c", code]).returncode == -9
 
 
-def test_the_second_writer_is_told_who_writes_and_a_lock_left_behind_does_no_harm(tmp_path, results, whole):
+def test_the_second_writer_is_told_who_writes_and_a_lock_left_behind_does_no_harm(
+    tmp_path, results, whole, monkeypatch
+):
+    monkeypatch.setattr("onlinecal.study.lock.PATIENCE", 0.05)
     (tmp_path / "link.db").symlink_to(results)
     with session(results, cells(), resume=True) as first:
         for name in ("a.db", "link.db"):

@@ -109,8 +109,9 @@ def test_what_is_longer_than_a_player_can_play_is_left_out(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("outcome,base\n" + "0,0.5\n1,0.5\n" * 60)
     replay, based = N.Replay(str(file)), N.Replay(str(file), base="base")
-    planned = cells([50, 100, 200], forecasters=[constant], natures=[replay])
-    assert [cell.horizon for cell in planned] == [50, 100, 120]
+    for horizons in ([50, 100, 200], [50, 120, 200]):
+        planned = cells(horizons, forecasters=[constant], natures=[replay])
+        assert [cell.horizon for cell in planned] == sorted({*horizons[:2], 120})
     # Pairs that cannot play each other.
     planned = cells([10, 20], forecasters=[F.OnlinePlatt(), constant], natures=[N.Drift(), based])
     assert [(c.forecaster.label, c.nature.strategy) for c in planned[::2]] == [
@@ -190,6 +191,11 @@ def test_measures_that_take_most_of_the_time_are_named():
         assert found.measuring == {"distance_lower": pytest.approx(seconds)}
         assert len([line for line in found.lines() if "measuring" in line]) == said
     assert outlook(cells(panel=Panel.of("ece"))).measuring == {}
+    # All rounds, and each of two streams.
+    streams = N.Streams((N.Drift(), N.Bernoulli()))
+    found = outlook(cells([40, 800], 50, panel=panel, forecasters=who, natures=[streams]))
+    assert found.measuring == {"distance_lower": pytest.approx(3 * (of_grid + of_any))}
+    assert "measuring takes longest, on one core: distance_lower some 66 s" in found.lines()
 
 
 # ---------------------------------------------------------------- what is read

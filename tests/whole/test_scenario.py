@@ -62,7 +62,8 @@ def test_other_ways_to_write_it(tmp_path):
         ("[10, 20]", "[100]", [(100,)]),  # a list of one: read at its end too
         ("horizons = [10, 20]", "horizon = 100\ncheckpoints_per_decade = 2", [(10, 32, 100)]),
         ('["ece", {name = "binned_ece", bins = 5}]', '"all"', [(10,), (20,)]),
-        ('label = "mine"', "longest = 15", [(10,)]),  # a slow strategy is played less long
+        ('label = "mine"', "longest = 10", [(10,)]),  # a slow strategy is played less long
+        ("q = 0.25", "q = 0.25\nlongest = 19", [(10,)]),
     ):
         assert [c.times for c in loaded(tmp_path, GOOD.replace(old, new)).cells] == times
 
