@@ -14,7 +14,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 
 from onlinecal.study.executors import Processes, play_unit
-from onlinecal.study.gammas import Gammas, _read
+from onlinecal.study.gammas import Gammas
 from onlinecal.study.sending import packed
 from onlinecal.study.store import Store
 
@@ -53,7 +53,7 @@ class Disorderly(Processes):
 def tables(path):
     """All that a results file holds, by names: not how long it took, by which command, nor in which order."""
     with Store.open(path) as store:
-        levels = [(key, *each) for key in store.runs() for each in _levels(Gammas(store.gammas(key)))]
+        levels = [each for key, runs in store.runs().items() for each in _levels(store, key, runs)]
     with closing(sqlite3.connect(path)) as db:
         return {"gammas": sorted(levels)} | {
             name: sorted(db.execute(query).fetchall())
@@ -68,15 +68,13 @@ def tables(path):
         }
 
 
-def _levels(gammas):
+def _levels(store, key, runs):
     """Every Γ of a game, however its runs were put together."""
-    for group in gammas.groups:
-        checkpoints = sum(len(_read(file).sizes) for file in group.files)
-        for i, stream in itertools.product(range(checkpoints), range(_read(group.files[0]).sizes.shape[1])):
-            for run in group.runs:
-                found = gammas.of(i, run, stream - 1 if stream else None)
-                parts = () if found is None else (found.predictions, found.counts, found.means)
-                yield i, stream, run, [part.tobytes() for part in parts]
+    gammas, checkpoints = Gammas(store.gammas(key)), len(store.numbers(key).rounds)
+    for i, part, run in itertools.product(range(checkpoints), range(-1, gammas.parts), range(runs)):
+        found = gammas.of(i, run, None if part < 0 else part)
+        parts = () if found is None else (found.predictions, found.counts, found.means)
+        yield key, i, part, run, [each.tobytes() for each in parts]
 
 
 # ---------------------------------------------------------------- processes
