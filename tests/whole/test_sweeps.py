@@ -231,9 +231,11 @@ FILES = {"each": [f"/a/very/long/way/to/the/folder/{name}.csv" for name in ("rai
         ({"of": {"each": [{"name": "b"}, {"name": "c", "m": {"each": [1, 2]}}]}},
          ["a, of = b", "a, of = c (m=1)", "a, of = c (m=2)"]),
         ({"q": 0.25, "m": {"each": range(1, 3)}}, ["a (q=0.25), m = 1", "a (q=0.25), m = 2"]),
-        ({"file": "f" * 60, "m": {"each": np.arange(1, 3)}}, ["a, m = 1", "a, m = 2"]),
+        # With the fixed values while a label has at most 60 characters.
+        ({"x": "f" * 45, "m": {"each": np.arange(1, 3)}}, [f'a (x="{"f" * 45}"), m = {m}' for m in (1, 2)]),
+        ({"x": "f" * 46, "m": {"each": np.arange(1, 3)}}, ["a, m = 1", "a, m = 2"]),
+        ({"m": {"each": ["x" * 30, "y" * 31]}}, [f"a, m = {'x' * 30}", "a, m = #2"]),
         ({"file": FILES}, ["a, file = rain.csv", "a, file = snow.csv"]),
-        ({"file": {"each": ["x" * 40, "y" * 40]}}, ["a, file = #1", "a, file = #2"]),
         ({"q": {"each": [0.1234567, 0.1234568, 1e-9]}}, ["a, q = 0.1234567", "a, q = 0.1234568", "a, q = 1e-09"]),
     ],
 )  # fmt: skip
