@@ -391,22 +391,20 @@ def test_failed_and_incompatible_cells_are_told_and_the_rest_is_played(tmp_path,
     assert "10 of 10 cells are done, 0 failed, 0 are left" in said
 
 
-_FORECASTER = "__import__('onlinecal.forecasters').forecasters.Forecaster"
+UPDATE = "    def update(self, forecast, outcome): pass\n"
 
 
 @pytest.mark.parametrize(
-    ("body", "rc", "said"),
+    ("text", "rc", "said"),
     [
-        ("def __init__(self): raise SystemExit(3)", 2, "error: stopped by SystemExit: 3 (odd.py:2)\n"),
-        ("def forecast(self): raise SystemExit(3)", 1, "SystemExit: 3 (odd.py:2)"),
-        ("def start(self, horizon, stream): return None", 2, "its player has no method forecast()"),
+        ("class Odd:\n    def __init__(self): raise SystemExit(3)\n    def forecast(self): return 0.5\n" + UPDATE, 2,
+         "error: stopped by SystemExit: 3 (odd.py:2)\n"),
+        ("class Odd:\n    def forecast(self): raise SystemExit(3)\n" + UPDATE, 1, "SystemExit: 3 (odd.py:2)"),
+        ("from onlinecal.forecasters import Forecaster\nclass Odd(Forecaster):\n"
+         "    def start(self, horizon, stream): return None\n", 2, "its player has no method forecast()"),
     ],
 )  # fmt: skip
-def test_a_plug_in_that_goes_wrong_is_named(tmp_path, body, rc, said):
-    base = _FORECASTER if "start" in body else "object"
-    text = f"class Odd({base}):\n    {body}\n" + "    def forecast(self): return 0.5\n" * ("__init__" in body)
-    if "start" not in body:
-        text += "    def update(self, forecast, outcome): pass\n"
+def test_a_plug_in_that_goes_wrong_is_named(tmp_path, text, rc, said):
     (tmp_path / "odd.py").write_text(text)
     (tmp_path / "odd.toml").write_text(SCENARIO.replace('"constant"', '"odd:Odd"'))
     done = onlinecal("run odd.toml --horizon 20 --runs 1", cwd=tmp_path, rc=rc)
