@@ -83,9 +83,12 @@ def test_a_damaged_database_is_refused_and_replaced(results, whole, damaged):
     assert equal(played(results, cells(), overwrite=True)[0], whole)
 
 
-@pytest.mark.parametrize("panel", [None, Panel.of(["ece"])], ids=["", "with measures taken out"])
-def test_totals_are_read_by_sql(results, whole, panel):
-    found = played(results, cells(panel=panel), resume=True)[0] if panel else whole
+@pytest.mark.parametrize(
+    "shown", [{}, {"panel": Panel.of(["ece"])}, {"runs": 2}], ids=["all", "measures", "runs"]
+)
+def test_totals_are_read_by_sql(results, shown):
+    """Those that are shown: of some measures, or of fewer runs than are there."""
+    found, *_ = played(results, cells(**shown), resume=True)
     with sqlite3.connect(results) as db:
         what = 'forecaster, nature, horizon, "column", round, run, total'
         rows = db.execute(f"SELECT {what} FROM results ORDER BY 1, 2, 3, 4, 5, 6").fetchall()

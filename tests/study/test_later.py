@@ -51,6 +51,7 @@ ALL = range(3)
         ({"natures": (N.Drift(), N.Contrarian())}, MORE, [], []),
         ({"natures": (STREAMS,)}, MORE, [], []),
         ({}, {"measures": ["ece", "cdl"], "runs": 16}, [], [(t, range(3, 16), ["ece", "cdl"]) for t in (40, 80)] * 2),
+        ({"people": PEOPLE, "runs": 4}, {"runs": 2}, [], []),
         ({}, {"horizons": (40, 60, 80)}, [], [(60, ALL, ["ece"])] * 2),
         # The runs that are there for that measure alone, and the further ones for all of them.
         ({}, {"measures": ["ece", last, "cdl"], "runs": 5},
@@ -63,7 +64,7 @@ ALL = range(3)
         ({}, {"people": PEOPLE}, [f"played again, {CHANGED} (decision_makers): 4 finished cells"],
          [(t, ALL, ["ece"]) for t in (40, 80)] * 2),
     ],
-    ids=["computed", "of streams", "runs", "horizons", "of rounds", "none kept", "some kept", "decision makers"],
+    ids=["computed", "of streams", "runs", "fewer runs", "horizons", "of rounds", "none kept", "some kept", "people"],
 )  # fmt: skip
 def test_only_what_is_missing_is_computed_or_played(tmp_path, counted, before, after, remarks, pieces):
     path, planned = tmp_path / "a.db", added(**{**before, **after})
