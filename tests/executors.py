@@ -18,16 +18,19 @@ from onlinecal.study.gammas import Gammas
 from onlinecal.study.sending import packed
 from onlinecal.study.store import Store
 
+#: as loky has it where the system kills a process
+LOST = BrokenProcessPool("its exit codes: {SIGKILL(-9)}")
+
 
 class Disorderly(Processes):
     """Plays units in a random order, and loses some first. All goes through bytes, as on the way elsewhere.
 
-    `loses` says how often a unit is lost before it is played.
+    `loses` says how often a unit is lost before it is played, and `why` by which error.
     """
 
-    def __init__(self, seed=0, workers=3, loses=lambda unit: 0):
+    def __init__(self, seed=0, workers=3, loses=lambda unit: 0, why=LOST):
         super().__init__(workers)
-        self._random, self._loses = random.Random(seed), loses
+        self._random, self._loses, self._why = random.Random(seed), loses, why
         self._held, self._given, self._lost, self._thread = [], [], Counter(), ThreadPoolExecutor(1)
 
     def begin(self, cells, _):
@@ -45,7 +48,7 @@ class Disorderly(Processes):
         unit, future = self._held.pop(self._random.randrange(len(self._held)))
         if self._lost[unit] < self._loses(unit):
             self._lost[unit] += 1
-            future.set_exception(BrokenProcessPool("its exit codes: {SIGKILL(-9)}"))
+            future.set_exception(self._why)
         else:
             future.set_result(play_unit(self._blob, unit))
 

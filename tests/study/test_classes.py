@@ -123,6 +123,12 @@ def test_refused_before_play(more, said):
         played(**more)
 
 
+def test_two_kinds_of_games_in_one_study_have_no_common_measures():
+    both = oc.Study((*played(horizon=9).cells, *oc.play("constant", "drift", horizon=9, runs=1).cells))
+    with pytest.raises(OnlinecalError, match="games of classes beside games of outcomes 0 and 1"):
+        both.measure_again("ece")
+
+
 def test_tables_of_scenarios(tmp_path):
     path = tmp_path / "s.toml"
     path.write_text(

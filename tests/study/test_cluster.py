@@ -1,5 +1,6 @@
 """A Dask cluster with workers that die in the middle of a study, or differ; and what is no cluster."""
 
+import logging
 import os
 import re
 import signal
@@ -12,7 +13,8 @@ from onlinecal.core.errors import WorkerError
 from onlinecal.core.progress import Progress
 from onlinecal.study import Batch, cluster, play_cells
 from onlinecal.study.cluster import Cluster
-from onlinecal.study.executors import Serial
+from onlinecal.study.executors import Serial, Unit
+from onlinecal.study.sending import opened, versions
 from onlinecal.study.status import Status
 from tests.executors import SCENARIO, begin, ended, tables, wait_for
 from tests.results import N, cells
@@ -83,6 +85,38 @@ def test_a_scheduler_that_no_longer_answers_is_gone(threads, monkeypatch):
         monkeypatch.setattr(distributed.Client, "nthreads", frozen)
         with pytest.raises(WorkerError, match=r"the scheduler at .* is gone"):
             executor.check()
+
+
+def test_what_does_not_answer_is_named_and_logs_are_as_before(threads, monkeypatch):
+    logger = logging.getLogger("distributed.core")
+    before = logger.level
+    with Cluster(threads.scheduler_address) as executor:
+        assert logger.level > logging.CRITICAL
+        executor.begin(PLANNED, None)
+        executor.client.close()
+        for ask in (lambda: executor.begin(PLANNED, None), lambda: executor.submit(Unit(0, 0, 1))):
+            with pytest.raises(WorkerError, match=r"the scheduler at .* is gone; finished cells are kept"):
+                ask()
+    assert logger.level == before
+    monkeypatch.setattr(cluster, "PATIENCE", 0.5)
+    with pytest.raises(WorkerError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1 within 0\.5 s"):
+        Cluster("tcp://127.0.0.1:1").__enter__()
+    assert logger.level == before
+
+
+def test_a_worker_of_another_version_is_named_with_its_address(threads, monkeypatch):
+    ours = versions()
+
+    def changed():
+        opened.cache_clear()
+        monkeypatch.setattr("onlinecal.study.sending.versions", lambda: {**ours, "numpy": "0.1"})
+
+    before(monkeypatch, "submit", changed)
+    with (
+        Cluster(threads.scheduler_address) as executor,
+        pytest.raises(WorkerError, match=r"the worker inproc://.* has numpy 0\.1, and not"),
+    ):
+        list(play_cells(PLANNED, Progress(1), executor))
 
 
 @pytest.fixture(scope="module")

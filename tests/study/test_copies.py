@@ -12,7 +12,7 @@ from onlinecal.forecasters import ClassMean
 from onlinecal.study.copies import merge
 from onlinecal.study.gammas import whole_runs
 from onlinecal.study.store import Store
-from tests.results import F, N, added, cells, equal, played, read, resumed, study
+from tests.results import F, N, added, cells, change, equal, played, read, resumed, study
 from tests.study import test_classes as classes
 from tests.study import test_groups as groups
 from tests.study.test_files import index_that_says_something_else
@@ -88,7 +88,8 @@ def test_studies_of_groups_and_of_classes_are_saved_measured_later_and_played_by
         assert one.totals.keys() == other.totals.keys()
         assert all(np.array_equal(one.totals[name], other.totals[name]) for name in one.totals)
         assert same(one.gamma(-1, 2), other.gamma(-1, 2), ("predictions", "counts"))
-    assert play(**options, runs=5, jobs=2).cells == play(**options, runs=5).cells
+    more = {"runs": 5, "horizon": [40, 60]}  # more cells than processes, which play one after the other
+    assert play(**options, **more, jobs=2).cells == play(**options, **more).cells
 
 
 # ---------------------------------------------------------------- merge
@@ -135,6 +136,9 @@ def test_columns_are_put_together_and_what_is_not_in_all_runs_is_said(tmp_path):
     said, *_ = merge(files(tmp_path / "o", added(["ece"], runs=3), added(["cdl"], runs=2)), tmp_path / "o.db")
     assert said == "'forecast hedging' against 'drift' at T = 40: not shown, since not in all 3 runs: cdl"
     assert equal(read(tmp_path / "o.db"), study(added(["ece"], runs=3)))
+    change(tmp_path / "a.db", "UPDATE meta SET value = '0.1' WHERE key = 'version'")
+    said, *_ = merge(paths, tmp_path / "p.db")
+    assert said == f"{paths[1]} is of onlinecal {oc.__version__}, {paths[0]} of 0.1"
     # They are there, and what is missing is computed.
     assert resumed(tmp_path / "o.db", added(["ece", "cdl"], runs=3))[1] == set()
 

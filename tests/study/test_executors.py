@@ -124,6 +124,14 @@ def test_a_unit_that_is_lost_each_time_fails_its_cell_alone():
     )
 
 
+def test_of_a_cell_in_parts_the_first_error_is_told_and_of_the_workers_any_ends_the_study(monkeypatch):
+    monkeypatch.setattr("onlinecal.study.run.BATCH", 1)
+    found = results(small([made(Broken), made(Mean)], runs=4), Disorderly())
+    assert sorted(type(each).__name__ for each in found) == ["Batch", "InvalidForecast"]
+    with pytest.raises(WorkerError, match="the workers cannot play: KeyError: 'x'"):
+        results(small([made(Mean)]), Disorderly(loses=lambda unit: 1, why=KeyError("x")))
+
+
 def test_errors_of_other_kinds_are_short():
     assert isinstance(fault(KeyError("x")), CellError)
     assert len(str(fault(ValueError("x" * 10**6)))) < 1100
@@ -253,6 +261,7 @@ def test_jobs_out_of_range_are_refused(jobs):
 
 def test_without_jobs_only_much_plain_python_takes_processes(monkeypatch):
     assert (executor_of(1).threads, type(executor_of())) == (1, Serial)
+    assert executor_of(scheduler="tcp://there:8786").address == "tcp://there:8786"
     monkeypatch.setattr(executors, "cores", lambda: 2)
     much = small([made(Mean)], (10**6,), 2)
     for planned, kind in (
@@ -284,6 +293,9 @@ def test_what_cannot_be_sent_and_other_versions_are_refused_by_name(monkeypatch)
         opened.cache_clear()
         with pytest.raises(WorkerError, match=f"a worker has {name} 0.1, and not {ours[name]}"):
             opened(blob)
+    monkeypatch.undo()
+    with pytest.raises(WorkerError, match="a worker cannot load what is to be played: UnpicklingError"):
+        opened(pickle.dumps((versions(), b"x")))
 
 
 PLAYS = """

@@ -29,6 +29,7 @@ MODES = {}, {"resume": True}, {"overwrite": True}
         "UPDATE totals SET total = 'one' WHERE run = 1",
         "UPDATE games SET held = '['",
         "DELETE FROM columns WHERE name = 'ece'",
+        """UPDATE columns SET "column" = '[' WHERE name = 'ece'""",
         "UPDATE cells SET columns = '['",
         "UPDATE cells SET promises = '[[1]]'",
     ],
@@ -117,7 +118,10 @@ def test_a_total_costs_at_most_40_bytes(tmp_path):
 DIARY = b"my diary, of which there is no copy " * 20
 
 
-def test_files_of_others_and_of_other_formats_are_left_alone(tmp_path, results):
+def test_files_of_others_and_of_other_formats_are_left_alone(tmp_path, results, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("onlinecal.study.database.os.access", lambda *_: False)
+        refused(results, r"a\.db is read-only; make it writable", overwrite=True)
     (tmp_path / "text.db").write_bytes(DIARY)
     (tmp_path / "folder.db").mkdir()
     change(tmp_path / "other.db", "CREATE TABLE diary (page TEXT)")
@@ -204,7 +208,16 @@ def test_runs_that_another_process_has_put_there_stay_and_none_is_left_out(resul
         opened._put(planned[0], [late._replace(totals={c: 2 * t for c, t in late.totals.items()})])
         with pytest.raises(StoreError, match="runs 5 to 6 are not there; go on with --resume"):
             opened._put(planned[0], [late._replace(first=7)])
+        with pytest.raises(StoreError, match="something else has deleted a game; go on with --resume"):
+            opened.store.add_columns("not there", {})
     assert equal(read(results), study(planned))
+
+
+def test_a_file_that_is_moved_while_it_is_written_is_told(results):
+    with session(results, cells(runs=4), resume=True) as opened:
+        results.unlink()
+        with pytest.raises(StoreError, match="it was moved or deleted while it was being written"):
+            opened.play()
 
 
 # ---------------------------------------------------------------- the disk

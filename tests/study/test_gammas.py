@@ -131,7 +131,7 @@ def test_gamma_of_a_study(monkeypatch):
     study = oc.play("forecast_hedging", TWO, **options)
     game = Game(F.ForecastHedging(), TWO, horizon=100, runs=range(3), seed=5)
     game.advance(32)
-    played = study.cells[0]
+    played, alone = study.cells[0], oc.play("constant", "drift", horizon=9, runs=1)
     assert same(study.gamma(round=32, run=2), game.gammas()[2])
     assert same(study.gamma(round=32, run=2, group="all"), game.gammas()[2])
     assert same(study.gamma(round=32, run=2, stream="drift"), game.gammas(0)[2])
@@ -143,6 +143,7 @@ def test_gamma_of_a_study(monkeypatch):
         (played.gamma, {"checkpoint": -4, "run": 0}, "checkpoint = -4"),
         (played.gamma, {"checkpoint": 0, "run": 3}, "run = 3"),
         (played.gamma, {"checkpoint": 0, "run": 0, "stream": 2}, "stream = 2"),
+        (alone.cells[0].gamma, {"checkpoint": 0, "run": 0, "stream": 0}, "expected none, as nature has no streams"),
         (study.gamma, {"round": 33}, "10, 32, 100"), (study.gamma, {"horizon": 99}, "one of 100"),
         (study.gamma, {"stream": "drft"}, "stream"),
         (study.gamma, {"stream": "drift", "group": "all"}, "expected one of them"),

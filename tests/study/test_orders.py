@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, ttest_rel
 
-from onlinecal.study.compare import adjusted, differences, lower, simultaneous
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.study.compare import adjusted, differences, fronts, lower, paired, simultaneous
+from tests.report.made import cell, study
 
 #: studies that are simulated
 STUDIES = 400
@@ -77,6 +79,26 @@ def test_differences_are_those_of_paired_tests(seed):
                 assert found.p[i, j] == pytest.approx(test.pvalue, rel=1e-9)
                 interval = test.confidence_interval(0.9)
                 assert found.difference[i, j] - found.half_width(0.9)[i, j] == pytest.approx(interval.low)
+
+
+def test_a_single_run_tells_nothing():
+    found = differences(np.array([[1.0], [2.0]]))
+    assert (found.p == 1.0).all()
+    assert np.isposinf(found.half_width(0.5)).all()
+    assert not lower([found])[0].any()
+
+
+def test_only_totals_of_the_same_games_are_compared():
+    mine = study(
+        *(
+            cell(who, {column: [1, 2]}, nature)
+            for who in "ab"
+            for nature, column in (("n", "ece"), ("m", "cdl"))
+        )
+    )
+    with pytest.raises(InvalidParameter, match="ece and cdl were not taken of the same games"):
+        fronts(mine, "ece", "cdl")
+    assert paired(mine, "ece")[1] == ["m: this measure was not taken"]
 
 
 def test_identical_totals_are_no_difference():

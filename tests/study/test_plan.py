@@ -10,6 +10,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import as_forecaster
 from onlinecal.measures import MEASURES
+from onlinecal.measures.base import Bracket
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study.outlook import outlook
 from onlinecal.study.panel import Panel
@@ -50,7 +51,8 @@ LATE, LATER = (oc.sweep("bernoulli", label=label) for label in ("delay 1", "drif
         ({"tasks": [{"name": "v_shaped", "s": 0.3}]}, "no option 's'; known: t"),
         ({"nature": 3}, "3 is not a nature"), ({"nature": N.Replay}, "needs the parameter 'file'"),
         ({"forecaster": [F.Constant(), F.Constant()]}, "two forecasters are called 'constant'"),
-        ({"delays": [0, 0]}, "two schedules"), ({"forecaster": []}, "no forecasters"), ({"horizon": []}, "no horizons"),
+        ({"delays": [0, 0]}, "two schedules"), ({"delays": []}, "delays is empty"),
+        ({"forecaster": []}, "no forecasters"), ({"horizon": []}, "no horizons"),
         ({"nature": [N.Drift(), *LATE], "delays": [0, 1]}, "two natures are called 'delay 1'"),
         ({"nature": [N.Drift(), *LATER], "delays": [0, 1]}, "two natures with their schedules are called 'drift, del"),
         ({"forecaster": oc.sweep("constant", p={"from": 0, "to": 1, "steps": 1001}), "horizon": [*range(1, 1001)]},
@@ -120,6 +122,8 @@ def test_what_is_longer_than_a_player_can_play_is_left_out(tmp_path):
     assert [pair[:2] for pair in planned.incompatible] == [("online platt", "drift")]
     assert outlook(planned).incompatible == 1
     assert list(outlook(planned).lines())[2] == "3 pairs: 3 compiled; 1 more cannot be played"
+    with pytest.warns(RuntimeWarning, match="'online platt' against 'drift' is not played: .*needs"):
+        assert oc.play(["online_platt", "constant"], "drift", horizon=9, runs=1).forecasters == ["constant"]
     for options, said in (
         ({"forecasters": [short], **drift}, "plays 16 rounds"),
         ({"natures": [replay], "horizons": [200]}, "has 120 rounds"),
@@ -240,6 +244,7 @@ def test_guarantees_are_drawn_only_where_they_hold_and_certificates_too():
         (False, None, "measure 'broken' returned None; .* of 'constant' against 'bernoulli', run 0"),
         (False, 0, r"failed: ZeroDivisionError: .* \(.*test_plan.py:\d+\); after round 10 of 'constant'"),
         (False, float("nan"), "broken is NaN on .*; after round 10 of 'constant'"),
+        (False, Bracket(0.0, 1.0), "measure 'broken' returned Bracket.*; expected a number; after round 10"),
     ],
 )
 def test_a_broken_measure_is_named_with_the_round(at_once, value, said):

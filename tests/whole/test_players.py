@@ -106,6 +106,7 @@ def test_results_in_one_line():
     study = oc.play("forecast_hedging", "bernoulli", horizon=64, runs=2, measures=["ece"], progress=False)
     played, curve, said = study.cells[0], study.curve("ece"), "forecast hedging against bernoulli"
     assert repr(played) == f"Played({said}, T = 64, 2 runs, ece)"
+    assert (played != 3, {played: 4}[study.cells[0]]) == (True, 4)
     assert repr(curve) == f"Curve(ece, {said}, T = {curve.rounds[0]:,} to 64, 2 runs)"
     growth = curve.exponent()
     assert repr(growth) == f"Growth({growth})"
@@ -396,6 +397,8 @@ def test_tasks_of_a_module(planned):
         ("forecasters", '{name = "M:EMA", rate = 2}', r"rate = 2, beyond \(0, 1\]"),
         ("measures", '"M:bas"', "measure 'M:bas': module 'M' has no 'bas'"),
         ("measures", '"M:number"', "measure 'M:number' is 3; expected a function of a"),
+        ("tasks", '"M:number"', r"task 'M:number' is 3; expected a Task \(.*, or a function that returns one"),
+        ("tasks", '"M:broken"', "task 'M:broken' cannot be made: ZeroDivisionError"),
         ("tasks", '"M:nothing"', r"task 'M:nothing' returned 3; expected a Task \("),
         ("tasks", '"M:out_of_range"', "task 'M:out_of_range': .*payoff"),
         ("tasks", '{name = "M:harvest", t = 1}', "is a finished task and has no option 't'"),
