@@ -102,7 +102,8 @@ def test_totals_are_those_of_one_process(executor, tmp_path, monkeypatch, alone)
 
 
 @each
-def test_progress_counts_every_run_round_once_and_errors_are_those_of_this_process(executor):
+def test_progress_counts_every_run_round_once_and_errors_are_those_of_this_process(executor, monkeypatch):
+    monkeypatch.setattr("onlinecal.study.run.BATCH", 2)
     planned, progress = cells(), Progress(1, shown=False)
     assert len(list(play_cells(planned, progress, EXECUTORS[executor]()))) == len(planned)
     assert progress._done == sum(cell.work for cell in planned)

@@ -385,6 +385,8 @@ def test_failed_and_incompatible_cells_are_told_and_the_rest_is_played(tmp_path,
         "note: nor are 1 more pairs; `onlinecal status` names all of them", "2 of 10 cells failed:",
         "--resume plays them again; `onlinecal status results/s.db` shows all",
     ]  # fmt: skip
+    monkeypatch.setattr("onlinecal.commands.results.NAMED", 1)
+    assert "more pairs" not in onlinecal("run s.toml --resume", cwd=tmp_path, rc=1).stderr
     monkeypatch.setattr("onlinecal.commands.results.NAMED", 2)
     assert onlinecal("run s.toml --resume", cwd=tmp_path, rc=1).stderr.splitlines() == lines
     # Mended cells are played, and nothing else.
