@@ -105,18 +105,13 @@ def test_what_does_not_answer_is_named_and_logs_are_as_before(threads, monkeypat
 
 
 def test_a_worker_of_another_version_is_named_with_its_address(threads, monkeypatch):
-    ours = versions()
-
-    def changed():
+    others = {**versions(), "numpy": "0.1"}
+    with Cluster(threads.scheduler_address) as executor:
+        executor.begin(PLANNED, None)
+        monkeypatch.setattr("onlinecal.study.sending.versions", lambda: others)
         opened.cache_clear()
-        monkeypatch.setattr("onlinecal.study.sending.versions", lambda: {**ours, "numpy": "0.1"})
-
-    before(monkeypatch, "submit", changed)
-    with (
-        Cluster(threads.scheduler_address) as executor,
-        pytest.raises(WorkerError, match=r"the worker inproc://.* has numpy 0\.1, and not"),
-    ):
-        list(play_cells(PLANNED, Progress(1), executor))
+        with pytest.raises(WorkerError, match=r"the worker inproc://.* has numpy 0\.1, and not"):
+            executor.submit(Unit(0, 0, 1)).result(60.0)
 
 
 @pytest.fixture(scope="module")
