@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidForecast
@@ -20,11 +21,12 @@ from onlinecal.decisions.tasks import umbrella
 from onlinecal.engine.game import Game
 from onlinecal.forecasters.copies import ADD_UP, ASKED, EACH, WHOLE, adds_up
 from onlinecal.measures import MEASURES
-from onlinecal.natures import Contrarian, Drift, Greedy, Nature, Sawtooth
+from onlinecal.natures import Contrarian, ContrarianClasses, Drift, Greedy, Nature, Sawtooth
 from onlinecal.study.panel import Panel
 from tests.by_hand import Half
 from tests.delays import play
 from tests.engine.games import played
+from tests.forecasters.test_guarantees import SHIFTED
 from tests.strategies import gammas
 
 RATE = 1e-9  # of false failures, for each expected bound
@@ -243,6 +245,25 @@ def test_expected_bounds_hold_with_delays(of, nature, seed):
         copies = most if slots is None else most + (horizon - most) // each
         limit = guarantee.delayed(horizon, most) + copies * own.slack(each, runs, RATE / copies)
         assert (totals(game, guarantee).mean() > limit) == (nature.sight is Sight.DRAW)
+
+
+@pytest.mark.parametrize(
+    ("spec", "nature", "measure"),
+    [(f.GroupHedging(), SHIFTED, "multi_ece"), (f.SimplexHedging(), ContrarianClasses(), "ece")],
+)
+def test_bounds_of_groups_and_of_classes_hold_with_delays(spec, nature, measure, seed):
+    """With 8 open questions. The means of 8 runs are a quarter of the bound, with a spread of a tenth of that."""
+    options = {
+        "horizon": 8000,
+        "runs": 8,
+        "seed": seed,
+        "measures": [measure],
+        "delays": 7,
+        "progress": False,
+    }
+    (cell,) = oc.play(spec, nature, **options).cells
+    assert all(cell.totals[each.measure][-1].mean() <= each.bound for each in cell.promises)
+    assert [each.bound < 4000 for each in cell.promises if each.measure == measure] == [True]
 
 
 def test_the_bounds_of_games_without_delays(seed):

@@ -1,4 +1,4 @@
-"""Group hedging: exact values of short games, its energy, its bound, and what breaks either."""
+"""Group hedging: exact values of short games, its bounds in numbers, and groups of plain classes."""
 
 from fractions import Fraction
 
@@ -9,161 +9,68 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import ForecastHedging, GroupHedging
-from onlinecal.natures import Contrarian, Drift, GroupContrarian, Grouped, UniformTruth
-from tests.marks import slow
-from tests.oracles.forecasters import GroupHedging as Rule
+from onlinecal.natures import Drift, Grouped
+from tests.by_hand import Driven
+from tests.forecasters.test_guarantees import MEMBERS, SHIFTED, STOCHASTIC
 
 
-def even(t):
-    return {"even": t % 2 == 0}
+def exactly(value, horizon, outcomes=None, rounds=()):
+    """The mean of a value at the end over the draws, with m = 2 and a group of the even rounds.
+
+    Rounds are (place in the law, forecast, outcome). Without outcomes they are those that make most of the value.
+    """
+    player = Driven(GroupHedging(2, ("even",)), horizon)
+    for number, (place, _, y) in enumerate(rounds, 1):
+        player.tell(player.ask(even=number % 2 == 0), y, place)
+    number = len(rounds) + 1
+    if number > horizon:
+        return value(player, rounds)
+    law = player.ask(even=number % 2 == 0).law
+    return max(
+        sum(
+            w * exactly(value, horizon, outcomes, (*rounds, (place, v, y)))
+            for place, (v, w) in enumerate(law)
+        )
+        for y in (outcomes[number - 1 : number] if outcomes else (0, 1))
+    )
 
 
-def energy(rule):
-    return sum(b * b for b in rule.bias.values())
+def biases(rounds):
+    """Σ (y − v) by group, all rounds and the even ones, and by forecast."""
+    found = np.zeros((2, 3))
+    for number, (_, v, y) in enumerate(rounds, 1):
+        found[: 2 - number % 2, round(2 * v)] += y - v
+    return np.abs(found)
 
 
-def errors(rounds):
-    """Totals multi_ece and swap_multi_ece of rounds (v, y, groups)."""
-    bias = {}
-    for v, y, groups in rounds:
-        for group in groups:
-            bias[group, v] = bias.get((group, v), 0) + y - v
-    names, levels = ({key[i] for key in bias} for i in (0, 1))
-    worst = max(sum(abs(b) for key, b in bias.items() if key[0] == group) for group in names)
-    return worst, sum(max(abs(bias.get((group, v), 0)) for group in names) for v in levels)
+def multi_ece(player, rounds):
+    return biases(rounds).sum(axis=1).max()
 
 
-def expected(horizon, m, outcomes, value, make=Rule):
-    """The mean of a value (rule, rounds) ↦ number at the end; the largest over outcomes that see the law, if None."""
-
-    def begun(rounds):
-        rule = make(m, ["even"])
-        for t, (v, y, _) in enumerate(rounds, 1):
-            _, memo = rule.forecast(t, even(t))
-            rule.update(None, memo, v, y, even(t))
-        return rule
-
-    def at(rounds):
-        t, rule = len(rounds) + 1, begun(rounds)
-        if t > horizon:
-            return value(rule, rounds)
-        law, _ = rule.forecast(t, even(t))
-        groups = ["all", "even"] if t % 2 == 0 else ["all"]
-        each = [
-            sum(w * at([*rounds, (v, y, groups)]) for v, w in law.items() if w)
-            for y in ((0, 1) if outcomes is None else outcomes[t - 1 : t])
-        ]
-        return max(each)
-
-    return at([])
+def swap_multi_ece(player, rounds):
+    return biases(rounds).max(axis=0).sum()
 
 
-def test_exact_expectations():
-    given = 4, 2, (1, 0, 1, 1)
-    assert expected(*given, lambda rule, rounds: errors(rounds)[0]) == Fraction(63, 22)
-    assert expected(*given, lambda rule, rounds: errors(rounds)[1]) == Fraction(63, 22)
-    assert expected(*given, lambda rule, rounds: energy(rule)) == Fraction(59, 16)
-    assert expected(6, 2, None, lambda rule, rounds: errors(rounds)[0]) == Fraction(3083, 880)
-    assert expected(6, 2, None, lambda rule, rounds: energy(rule)) == Fraction(51, 8)
+def energy(player, rounds):
+    return player.player.certify(player.player)["group_energy"][0]
 
 
-def overlapping(kind):
-    groups = {"odd": 0.5, "first": 0.5, "third": 1 / 3}
-    if kind == "stochastic":
-        return Grouped(UniformTruth(0.2, 0.2), groups, {"odd": 0.3, "first": 0.3, "third": -0.1})
-    return GroupContrarian(groups, {"first": 0.7, "all": 0.3} if kind == "shifted" else {})
-
-
-def totals(forecaster, kind, horizon, runs, seed, measures=("ece", "multi_ece", "swap_multi_ece"), **options):
-    options |= {"horizon": horizon, "runs": runs, "seed": seed, "measures": measures, "progress": False}
-    (cell,) = oc.play(forecaster, overlapping(kind), **options).cells
-    return {name: values[-1] for name, values in cell.totals.items()}, cell.promises
-
-
-@pytest.mark.parametrize("horizon", [1000, 8000, slow(64_000)])
-@pytest.mark.parametrize("kind", ["stochastic", "contrarian", "shifted"])
-def test_the_bound_holds(kind, horizon, seed):
-    """The mean of 8 runs stays below: it is a third of the bound or less, with a spread of a tenth of that."""
-    found, promises = totals(GroupHedging(), kind, horizon, 8, seed)
-    assert {p.measure for p in promises} == {"ece", "multi_ece", "swap_multi_ece", "group_energy"}
-    for promise in promises:
-        assert found[promise.measure].mean() <= promise.bound
-
-
-@pytest.mark.parametrize("horizon", [1000, 8000])
-def test_who_ignores_groups_is_hurt(horizon, seed):
-    """A control. A third of the rounds of `first` are all wrong by more than .2: fails with probability < 1e-9."""
-    for forecaster in (ForecastHedging(), GroupHedging(groups=())):
-        found, _ = totals(forecaster, "shifted", horizon, 3, seed)
-        assert found["multi_ece"].min() >= 0.2 * horizon
-
-
-def mean_energy(centred, horizon, m, runs, seed):
-    """Σ E² of the rule against a contrarian with an even group, mean over runs, by draws of our own."""
-    rng, found = np.random.default_rng([seed, 7]), []
-    for _ in range(runs):
-        rule = Floats(m, centred)
-        for t in range(1, horizon + 1):
-            law, memo = rule.forecast(t, even(t))
-            y = int(sum(v * w for v, w in law.items()) < 0.5)
-            rule.update(None, memo, rng.choice([*law], p=[*law.values()]), y, even(t))
-        found.append(energy(rule))
-    return np.mean(found)
-
-
-class Floats(Rule):
-    """The same rule in floating point, which is faster."""
-
-    def __init__(self, m, centred):
-        super().__init__(m, ["even"], centred)
-        self.bias = dict.fromkeys(self.bias, 0.0)
-
-    def forecast(self, number, context):
-        law, memo = super().forecast(number, context)
-        return {float(v): float(w) for v, w in law.items()}, float(memo)
-
-
-def test_the_centre_is_the_middle_of_the_edge(seed):
-    """With the grid point as the centre the energy exceeds N; means of 3 runs are far from N on either side."""
-    n = 2000 + 1000
-    assert mean_energy(True, 2000, 13, 3, seed) < n < mean_energy(False, 2000, 13, 3, seed)
-
-
-def test_the_energy_of_games_is_below_n(seed):
-    """E Φ ≤ N, which players track: Φ is far below N against a contrarian."""
-    horizon, runs = 4000, 8
-    for kind in ("stochastic", "contrarian", "shifted"):
-        game = Game(GroupHedging(), overlapping(kind), horizon=horizon, runs=range(runs), seed=seed)
-        game.advance(horizon)
-        tracked, m = game.certificates()["group_energy"], game.pair[0].steps_at(horizon)
-        assert tracked == pytest.approx(np.square(game.forecaster.state / (2 * m)).sum(axis=1))
-        sizes = horizon + sum(game.gamma(r, k).weight for r in range(runs) for k in range(3)) / runs
-        assert tracked.mean() < sizes
+@pytest.mark.parametrize(
+    ("value", "outcomes", "expected"),
+    [
+        (multi_ece, (1, 0, 1, 1), Fraction(63, 22)), (swap_multi_ece, (1, 0, 1, 1), Fraction(63, 22)),
+        (energy, (1, 0, 1, 1), Fraction(59, 16)), (multi_ece, None, Fraction(29, 10)), (energy, None, Fraction(75, 16)),
+    ],
+)  # fmt: skip
+def test_exact_expectations(value, outcomes, expected):
+    assert exactly(value, 4, outcomes) == pytest.approx(float(expected), abs=1e-12)
 
 
 def test_who_plays_for_some_groups_promises_nothing_of_all():
-    for groups in (["odd"], ["first", "odd", "third"]):
-        _, promises = totals(GroupHedging(groups=groups), "shifted", 50, 1, 0)
-        names = {"multi_ece", "swap_multi_ece"} if len(groups) == 3 else set()
-        assert {p.measure for p in promises} == names | {"ece", "group_energy"}
-
-
-def test_known_sizes(seed):
-    """Weights by size: each group has a bound of its own; the mean of 8 runs stays below it."""
-    sizes = {"odd": "T/2", "first": "T/2", "third": "T/3"}
-    for weights in ("equal", "size"):
-        forecaster = GroupHedging(weights=weights, sizes=sizes)
-        horizon = 4000
-        assert forecaster.steps_at(horizon) == 16  # even, and next to T^(1/3)
-        found, promises = totals(forecaster, "shifted", horizon, 8, seed, "ece")
-        names = {"ece"} if weights == "equal" else {"ece", "ece @ odd", "ece @ first", "ece @ third"}
-        assert {p.measure for p in promises} == names | {"group_energy"}
-        for promise in promises:
-            assert found[promise.measure].mean() <= promise.bound
-    with pytest.raises(InvalidParameter, match="expected the sizes of all groups"):
-        GroupHedging(weights="size")
-    with pytest.raises(InvalidParameter, match="sizes of third are missing"):
-        Game(GroupHedging(sizes={"odd": 1, "first": 1}), overlapping("shifted"), horizon=9, runs=range(1))
+    options = {"horizon": 50, "runs": 1, "measures": ["ece", "multi_ece", "swap_multi_ece"]}
+    for groups, names in ((["odd"], set()), (["first", "odd", "third"], {"multi_ece", "swap_multi_ece"})):
+        (cell,) = oc.play(GroupHedging(groups=groups), SHIFTED, **options).cells
+        assert {p.measure for p in cell.promises} == names | {"ece", "group_energy"}
 
 
 def bounds(forecaster, horizon=1000):
@@ -193,74 +100,62 @@ def test_bounds_by_hand():
     assert [GroupHedging(groups=groups, sizes=sizes).steps_at(t) for t in (1000, 8000)] == [8, 18]
 
 
-def test_late_outcomes(seed):
-    """The delayed bound holds with 8 open questions, and is no promise that says nothing."""
-    found, (promise, energy) = totals(GroupHedging(), "shifted", 8000, 8, seed, "multi_ece", delays=7)
-    assert found["multi_ece"].mean() <= promise.bound < 8000 / 2
-    assert found["group_energy"].mean() <= energy.bound
+def test_sizes_that_are_not_known():
+    with pytest.raises(InvalidParameter, match="expected the sizes of all groups"):
+        GroupHedging(weights="size")
+    with pytest.raises(InvalidParameter, match="sizes of third are missing"):
+        Game(GroupHedging(sizes={"odd": 1, "first": 1}), SHIFTED, horizon=9, runs=range(1))
+
+
+@pytest.mark.parametrize("who", [ForecastHedging(), GroupHedging(groups=())])
+def test_who_ignores_groups_is_hurt(who, seed):
+    """A control. A third of the rounds of `first` are all wrong by more than .2: fails with probability < 1e-9."""
+    options = {"horizon": 1000, "runs": 3, "seed": seed, "measures": ["multi_ece"], "progress": False}
+    assert (oc.play(who, SHIFTED, **options).cells[0].totals["multi_ece"][-1] >= 200).all()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["stochastic", "shifted"])
-def test_exponents(kind, seed):
+@pytest.mark.parametrize("nature", [STOCHASTIC, SHIFTED])
+def test_exponents(nature, seed):
     """Near 2/3 for who hedges in groups, and 1 for who ignores them; each is nine standard errors from either end."""
     for who in (GroupHedging(), GroupHedging(m="T^(1/3)"), ForecastHedging()):
         study = oc.play(
-            who, overlapping(kind), horizon=[1000 * 2**k for k in range(7)], runs=64, seed=seed, progress=False,
+            who, nature, horizon=[1000 * 2**k for k in range(7)], runs=64, seed=seed, progress=False,
             measures="multi_ece",
         )  # fmt: skip
         low, high = (0.5, 0.7) if isinstance(who, GroupHedging) else (0.95, 1.05)
-        growth = study.exponent("multi_ece")
-        assert low < growth.value < high
+        assert low < study.exponent("multi_ece").value < high
 
 
-class Plain:
-    """Group hedging of two groups in plain Python, which can be compiled: no memory of open rounds."""
+# ---------------------------------------------------------------- groups of plain classes
+
+ODD = Grouped(Drift(), {"odd": MEMBERS["odd"]})
+
+
+class Means:
+    """The mean outcome of members, and of others."""
 
     needs = ("odd",)
 
-    def __init__(self, horizon):
-        self.m = round(horizon ** (1 / 3))
-        self.whole, self.odd = [0.0] * (self.m + 1), [0.0] * (self.m + 1)
-        self.centre = 0.0
-
-    def total(self, i, member):
-        return self.whole[i] + member * self.odd[i]
+    def __init__(self):
+        self.ones, self.rounds = [0.5, 0.5], [1.0, 1.0]
 
     def forecast(self, round):
-        member, m = round.context["odd"], self.m
-        if self.total(0, member) <= 0.0:
-            self.centre = 0.0
-            return {0.0: 1.0}
-        if self.total(m, member) >= 0.0:
-            self.centre = 1.0
-            return {1.0: 1.0}
-        low, high = 0, m
-        while high - low > 1:
-            k = (low + high) // 2
-            if self.total(k, member) > 0.0:
-                low = k
-            else:
-                high = k
-        a, b = abs(self.total(low, member)), abs(self.total(high, member))
-        self.centre = (low + 0.5) / m
-        return {low / m: b / (a + b), high / m: 1.0 - b / (a + b)}
+        member = int(round.context["odd"])
+        return self.ones[member] / self.rounds[member]
 
     def update(self, forecast, outcome, round):
-        j = int(forecast * self.m + 0.5)
-        self.whole[j] += outcome - self.centre
-        self.odd[j] += round.context["odd"] * (outcome - self.centre)
+        member = int(round.context["odd"])
+        self.ones[member] += outcome
+        self.rounds[member] += 1.0
 
 
 @pytest.mark.parametrize(
     "needs", [("odd",), "groups", property(lambda self: ["odd"])], ids=["names", "all", "own"]
 )
 def test_a_plain_class_of_groups_is_compiled_to_the_same_play(needs, seed):
-    nature = Grouped(Drift(), {"odd": 0.5})
-    plain, other = (type("Plain", (Plain,), {"needs": needs}) for _ in range(2))
-    games = [
-        Game(each, nature, horizon=300, runs=range(2), seed=seed) for each in (plain, oc.compiled(other))
-    ]
+    plain, other = (type("Means", (Means,), {"needs": needs}) for _ in range(2))
+    games = [Game(each, ODD, horizon=300, runs=range(2), seed=seed) for each in (plain, oc.compiled(other))]
     for game in games:
         game.advance(300)
     assert [game.compiled for game in games] == [False, True]
@@ -274,7 +169,7 @@ def test_a_plain_class_of_groups_is_compiled_to_the_same_play(needs, seed):
 def test_members_and_others_are_rehearsed(member):
     """Only in rounds of this membership a whole number grows beyond 64 bits, which compiled code does not tell."""
 
-    class Grows(Plain):
+    class Grows(Means):
         def __init__(self):
             self.number, self.member = 1, member
 
@@ -287,13 +182,4 @@ def test_members_and_others_are_rehearsed(member):
             pass
 
     with pytest.raises(InvalidParameter, match="numbers of 64 bits"):
-        Game(oc.compiled(Grows), Grouped(Drift(), {"odd": 0.5}), horizon=9, runs=range(1))
-
-
-def test_with_all_alone_it_plays_against_natures_without_groups(seed):
-    game = Game(GroupHedging(), Contrarian(), horizon=1000, runs=range(4), seed=seed)
-    game.advance(1000)
-    ((bound, *_),) = [[g.bound(1000) for g in game.pair[0].guarantees if g.measure == "ece"]]
-    assert (
-        np.mean([1000 * oc.measures.ece(gamma) for gamma in game.gammas()]) <= bound < 1.6 * 1000 ** (2 / 3)
-    )
+        Game(oc.compiled(Grows), ODD, horizon=9, runs=range(1))

@@ -4,6 +4,7 @@ much. Proofs round by round are in test_proofs.py.
 
 import math
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -14,10 +15,12 @@ from onlinecal.checks.facts import playable
 from onlinecal.checks.guarantees import check
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.strategy import parameters, required, strategy_key
+from onlinecal.engine.steps import LEARN, compiled, state
 from onlinecal.exploit import exploit
+from onlinecal.forecasters.hedging import point_of
 from onlinecal.measures import brier, ece, u_calibration
 from tests.by_hand import Driven, measured
-from tests.examples import defaults, of_two
+from tests.examples import defaults, of_classes, of_two
 from tests.marks import slow, some_fast
 
 ALTERNATING = n.Markov(1.0, 1.0)
@@ -59,6 +62,31 @@ def test_guarantees_are_kept(forecasters, nature, seed):
         assert found.holds is not False, found
 
 
+#: the groups of a question, and natures that have them; in the last a third of the rounds of `first` go one way
+MEMBERS = {"odd": 0.5, "first": 0.5, "third": 1 / 3}
+STOCHASTIC = n.Grouped(n.UniformTruth(0.2, 0.2), MEMBERS, {"odd": 0.3, "first": 0.3, "third": -0.1})
+SHIFTED = n.GroupContrarian(MEMBERS, {"first": 0.7, "all": 0.3})
+SIZES = {"odd": "T/2", "first": "T/2", "third": "T/3"}
+#: those of groups and of classes with their natures
+OF_GROUPS = [f.GroupHedging(), f.GroupHedging(sizes=SIZES), f.GroupHedging(weights="size", sizes=SIZES)]
+OF_CLASSES = [cls() for cls in of_classes(f.FORECASTERS).values() if not required(cls) and cls().guarantees]
+MANY = [
+    *product(OF_GROUPS, (STOCHASTIC, n.GroupContrarian(MEMBERS), SHIFTED)),
+    *product(OF_CLASSES, (
+        n.ContrarianClasses(), n.ContrarianClasses(2), n.GreedyClasses(), n.GreedyClasses(2),
+        n.Categorical((1 / 3,) * 3), n.Categorical((0.0, 1.0, 0.0)), n.DriftClasses(),
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("forecaster", "nature"), MANY)
+def test_bounds_of_groups_and_of_classes_are_kept(forecaster, nature, seed):
+    """Means of 8 runs are half of the bound or less, with a spread of a tenth of it."""
+    found = [*check([forecaster], [nature], horizon=4000, runs=8, seed=seed, of=[forecaster])]
+    assert len(found) == len(forecaster.facing(nature).guarantees)
+    assert all(each.holds for each in found)
+
+
 @dataclass(frozen=True)
 class OtherWeights(f.StepCEMinimiser):
     """A mistake: η is multiplied by `times`."""
@@ -79,6 +107,24 @@ class OtherRate(f.ThresholdHedging):
     def start(self, horizon, stream):
         player = super().start(horizon, stream)
         player.shared[1] *= self.times
+        return player
+
+
+def wrong_side(run, place, forecast, outcome, number):
+    """Its imagined player takes i where y = 1 and i + 1 where y = 0."""
+    mine = state(run)
+    m = len(mine) - 2
+    atom = point_of(forecast, m)
+    i = min(atom + 1 - outcome, m)
+    mine[i] += m * outcome - i
+    mine[m + 1] += i != atom
+    return 0
+
+
+class WrongSide(f.AlmostOneStepAhead):
+    def start(self, horizon, stream):
+        player = super().start(horizon, stream)
+        player.learn = compiled(LEARN, wrong_side)
         return player
 
 
@@ -111,6 +157,9 @@ BREAK = [
     (ALL, 1, f.ThresholdHedging(2), n.Bernoulli(0.25), 1),
     (ALL, 1, OtherRate(times=0.01), n.Contrarian(), 1),
     (ALL, 1, LEADER, n.Contrarian(), 1),
+    # Whose biases are those of a player that always errs; and who follows the past.
+    (f.AlmostOneStepAhead(), 0, WrongSide(), n.Contrarian(), 1),
+    (f.SimplexHedging(), 0, f.ClassMean(), n.ContrarianClasses(), 1),
     # Rates.
     (MANSOUR, 0, f.AlmostOneStepAhead(), n.Contrarian(), 0),
     (MANSOUR, 0, f.EmpiricalMean(), n.Drift(), 0),
@@ -188,6 +237,7 @@ STATED = [
      11.98319827785821),
     (f.StepCEMinimiser(20), 0, lambda t: by_signed_thresholds(t, 20), 47.372113642750406),
     (f.StepCEMinimiser(1), 0, lambda t: by_signed_thresholds(t, 1), 77.78493431248442),
+    (f.SimplexHedging(5), 0, lambda t: math.sqrt(1.5 * 21 * t) + 2 * t / 15, None),
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Harmonic weights: values by hand, the rule with open rounds, errors of laws; and Γ of laws in general."""
+"""Γ of laws, and what errors those of harmonic weights have; their rule is in test_classes.py."""
 
 import numpy as np
 import pytest
@@ -9,73 +9,6 @@ from onlinecal.forecasters import ClassMean, ForecastHedging, Harmonic, SimplexH
 from onlinecal.measures.classes import ece
 from onlinecal.natures import Categorical, Contrarian, ContrarianClasses
 from onlinecal.schedules import Constant, Schedule
-
-THIRD = (1 / 3,) * 3
-
-
-def weighted(outcomes, classes):
-    """The mean of outcomes, each by 1/(2·age + 1)."""
-    weights = 1 / (2 * np.arange(len(outcomes))[::-1] + 1)
-    found = np.array([weights[np.array(outcomes) == k].sum() for k in range(classes)])
-    return tuple((found / found.sum()).tolist())
-
-
-def law_after(outcomes, classes):
-    if not outcomes:
-        return {(1 / classes,) * classes: 1.0}
-    weights, law = 1 / (2 * np.arange(len(outcomes))[::-1] + 1), {}
-    for s, w in enumerate((weights / weights.sum()).tolist(), 1):
-        point = weighted(outcomes[:s], classes)
-        law[point] = law.get(point, 0.0) + w
-    return law
-
-
-def rounded(law):
-    found = {}
-    for point, w in law.items():
-        key = tuple(np.round(point, 12).tolist())
-        found[key] = found.get(key, 0.0) + w
-    return found
-
-
-def test_values_by_hand():
-    game = Game(Harmonic(), ContrarianClasses(), horizon=4, runs=range(1), laws=True)
-    laws = []
-    for y in (0, 1, 2, 0):
-        question = game.ask()
-        laws.append(rounded(question.laws[0]))
-        game.resolve(question, outcome=y)
-    first, second, third = (1, 0, 0), (1 / 4, 3 / 4, 0), (3 / 23, 5 / 23, 15 / 23)
-    for law, expected in zip(laws, [
-        {THIRD: 1}, {first: 1}, {second: 3 / 4, first: 1 / 4}, {third: 15 / 23, second: 5 / 23, first: 3 / 23},
-    ], strict=True):  # fmt: skip
-        assert law == pytest.approx(rounded(expected), abs=1e-15)
-    gamma = game.gamma_of_laws(0)
-    tallies = dict(zip(map(tuple, gamma.predictions.round(12).tolist()), gamma.tallies.tolist(), strict=True))
-    expected = {
-        third: [15 / 23, 0, 0],
-        second: [5 / 23, 0, 3 / 4],
-        THIRD: [1, 0, 0],
-        first: [3 / 23, 1, 1 / 4],
-    }
-    assert tallies.keys() == rounded(dict.fromkeys(expected, 0)).keys()
-    for point, came in expected.items():
-        assert tallies[tuple(np.round(point, 12).tolist())] == pytest.approx(came, abs=1e-14)
-
-
-@pytest.mark.parametrize("classes", [2, 3, 7])
-def test_rounds_in_flight(classes, seed):
-    """Outcomes count in the order in which they are told."""
-    rng, waiting, told = np.random.default_rng(seed), [], []
-    game = Game(Harmonic(), ContrarianClasses(classes), horizon=60, runs=range(1), seed=seed)
-    for _ in range(60):
-        question = game.ask()
-        said, expected = rounded(question.laws[0]), rounded(law_after(told, classes))
-        assert said == pytest.approx(expected, abs=1e-12)
-        waiting.append(question)
-        if len(waiting) > 4:
-            told.append(int(rng.integers(classes)))
-            game.resolve(waiting.pop(rng.integers(5)), outcome=told[-1])
 
 
 @pytest.mark.parametrize(("classes", "known"), [

@@ -160,13 +160,13 @@ def ada_normal_hedge(bias, rounds):
 class GroupHedging:
     """In fractions; groups is a list of names, of which a round is in those with context 1, each with a weight."""
 
-    def __init__(self, m, groups, centred=True, blind=False, weights=None):
-        self.m, self.groups, self.centred, self.blind = m, ["all", *groups], centred, blind
+    def __init__(self, m, groups, weights=None):
+        self.m, self.groups = m, ["all", *groups]
         self.weights = weights or dict.fromkeys(self.groups, 1)
         self.bias = {(g, i): Fraction(0) for g in self.groups for i in range(m + 1)}
 
     def members(self, context):
-        return ["all"] if self.blind else [g for g in self.groups if g == "all" or context[g] == 1]
+        return [g for g in self.groups if g == "all" or context[g] == 1]
 
     def forecast(self, number, context):
         mine, m = self.members(context), self.m
@@ -187,7 +187,7 @@ class GroupHedging:
 
     def update(self, law, memo, value, outcome, context):
         for g in self.members(context):
-            self.bias[g, round(value * self.m)] += outcome - (memo if self.centred else value)
+            self.bias[g, round(value * self.m)] += outcome - memo
 
 
 class SimplexHedging:
