@@ -2,7 +2,7 @@
 
 Only what `forecast` returns beside the law remembers an open round. Each rule is a class with
 `forecast(number, context) -> (law, memo)`, a law being a dict value → weight, and
-`update(law, memo, value, outcome, context)`.
+`update(law, memo, value, outcome, context, place)`; the place of the drawn value in the law matters where it repeats.
 """
 
 import math
@@ -24,7 +24,7 @@ class Stateless:
     def forecast(self, number, context):
         return self.law(context), None
 
-    def update(self, law, memo, value, outcome, context): ...
+    def update(self, law, memo, value, outcome, context, place=0): ...
 
 
 def Constant(p):
@@ -62,7 +62,7 @@ class EmpiricalMean:
     def forecast(self, number, context):
         return {self.ones / self.rounds if self.rounds else 0.5: 1.0}, None
 
-    def update(self, law, memo, value, outcome, context):
+    def update(self, law, memo, value, outcome, context, place=0):
         self.ones, self.rounds = self.ones + outcome, self.rounds + 1
 
 
@@ -72,7 +72,7 @@ class LastOutcome:
     def forecast(self, number, context):
         return {self.last: 1.0}, None
 
-    def update(self, law, memo, value, outcome, context):
+    def update(self, law, memo, value, outcome, context, place=0):
         self.last = float(outcome)
 
 
@@ -107,7 +107,7 @@ class MinimaxOnHalves:
                 laws[share * far + (1 - share) * here] = {0.5: share, end: 1 - share}
         return laws[min(laws)], None
 
-    def update(self, law, memo, value, outcome, context):
+    def update(self, law, memo, value, outcome, context, place=0):
         if value == 0.5:
             self.bias += 2 * outcome - 1
 
@@ -139,7 +139,7 @@ class Pairs:
         share = 0.5 if a + b == 0 else b / (a + b)
         return {i / self.m: share, (i + 1) / self.m: 1 - share}, None
 
-    def update(self, law, memo, value, outcome, context):
+    def update(self, law, memo, value, outcome, context, place=0):
         i = round(value * self.m)
         self.bias[i] += self.m * outcome - i
         self.rounds[i] += 1
@@ -185,7 +185,7 @@ class GroupHedging:
         share = abs(total(high)) / (abs(total(low)) + abs(total(high)))
         return {Fraction(low, m): share, Fraction(high, m): 1 - share}, Fraction(2 * low + 1, 2 * m)
 
-    def update(self, law, memo, value, outcome, context):
+    def update(self, law, memo, value, outcome, context, place=0):
         for g in self.members(context):
             self.bias[g, round(value * self.m)] += outcome - memo
 
@@ -273,7 +273,7 @@ class Ahead(Pairs):
     def forecast(self, number, context):
         return {self.pair() / self.m: 1.0}, None
 
-    def update(self, law, memo, value, outcome, context):
+    def update(self, law, memo, value, outcome, context, place=0):
         i = round(value * self.m) + outcome
         self.bias[i] += self.m * outcome - i
 
@@ -303,7 +303,7 @@ class SoftHedging:
         a, b = (ada_normal_hedge(self.off(j, sign), self.weight[j]) for j, sign in ((low, 1), (high, -1)))
         return {(low + a / (a + b)) / self.m: 1.0}, None
 
-    def update(self, law, memo, value, outcome, context):
+    def update(self, law, memo, value, outcome, context, place=0):
         for j in range(self.m + 1):
             w = max(0.0, 1 - self.m * abs(value - j / self.m))
             self.bias[j] += w * (outcome - j / self.m)
@@ -348,7 +348,7 @@ class FosterVohra(Stationary):
         flow = np.maximum(np.diag(loss)[:, None] - loss, 0)
         return flow * (np.abs(np.subtract.outer(grid, grid)) <= 1) if self.swaps == "next" else flow
 
-    def update(self, law, memo, value, outcome, context):
+    def update(self, law, memo, value, outcome, context, place=0):
         self.last = round(value * self.m)
         self.counts[self.last] += 1
         self.ones[self.last] += outcome
@@ -374,7 +374,7 @@ class BlumMansour(Stationary):
     def agrees(self, law):
         return super().agrees({self.place(v) / self.m: w for v, w in law.items()})
 
-    def update(self, law, memo, value, outcome, context):
+    def update(self, law, memo, value, outcome, context, place=0):
         self.last = self.place(value)
         for v, w in law.items():
             self.weight[self.place(v)] += w
@@ -413,7 +413,7 @@ class StepCE:
         equal = abs(weights[0] * left + weights[1] * right) <= 1e-9
         return points[1] == points[0] + 1 and first >= -1e-9 and last <= 1e-9 and equal
 
-    def update(self, law, memo, value, outcome, context):
+    def update(self, law, memo, value, outcome, context, place=0):
         i = round(value * self.m)
         self.bias[i] += self.m * outcome - i
 
@@ -434,7 +434,7 @@ class Defensive:
             return p == (0.0 if self.sum(0.0) <= 0 else 1.0)
         return abs(s) <= 1e-12 * (len(self.past) + 1) / self.scale + 1e-12 or p in (0.0, 1.0)
 
-    def update(self, law, memo, value, outcome, context):
+    def update(self, law, memo, value, outcome, context, place=0):
         self.past.append((value, outcome))
 
 
@@ -451,7 +451,7 @@ class PerturbedLeader:
             law.append((self.ones + z1) / total if total else 0.5)
         return summed((v, 1 / self.atoms) for v in law), None
 
-    def update(self, law, memo, value, outcome, context):
+    def update(self, law, memo, value, outcome, context, place=0):
         self.ones, self.rounds = self.ones + outcome, self.rounds + 1
 
 
@@ -469,7 +469,7 @@ class ThresholdHedging:
         acts.append(0.0)
         return {i / self.m: acts[i] - acts[i + 1] for i in range(self.m + 1)}, None
 
-    def update(self, law, memo, value, outcome, context):
+    def update(self, law, memo, value, outcome, context, place=0):
         self.ones, self.rounds = self.ones + outcome, self.rounds + 1
 
 
@@ -489,7 +489,7 @@ class Calibeating:
         n, s = self.seen.get(self.bin(base), (0, 0))
         return {(s + base) / (n + 1): 1.0}, (base, memo)
 
-    def update(self, law, memo, value, outcome, context):
+    def update(self, law, memo, value, outcome, context, place=0):
         base, inner = memo
         n, s = self.seen.get(self.bin(base), (0, 0))
         self.seen[self.bin(base)] = n + 1, s + outcome
@@ -508,7 +508,7 @@ class OnlinePlatt:
         p = 1 / (1 + math.exp(-float(self.theta @ x))) if self.theta @ x > -700 else 0.0
         return {p: 1.0}, (x, p)
 
-    def update(self, law, memo, value, outcome, context):
+    def update(self, law, memo, value, outcome, context, place=0):
         x, p = memo
         g = (p - outcome) * x
         self.a = self.a + np.outer(g, g)
@@ -542,7 +542,7 @@ class Rounded:
         law, memo = self.inner.forecast(number, context)
         return summed((p, w * share) for v, w in law.items() for p, share in self.onto(v)), (law, memo)
 
-    def update(self, law, memo, value, outcome, context, place):
+    def update(self, law, memo, value, outcome, context, place=0):
         law, memo = memo
         self.inner.update(law, memo, list(law)[place // self.fold], outcome, context)
 
@@ -575,7 +575,7 @@ class Aggregation:
         )
         return {p: 1.0}, (p, said, stated)
 
-    def update(self, law, memo, value, outcome, context):
+    def update(self, law, memo, value, outcome, context, place=0):
         p, said, stated = memo
         self.regret += self.after(p, said, outcome)
         for expert, (own, inner) in zip(self.experts, stated, strict=True):
@@ -598,7 +598,7 @@ class Mixture:
         k = len(self.experts)
         return law, (said, self.uniforms[(number - 1) * k : number * k])
 
-    def update(self, law, memo, value, outcome, context, place):
+    def update(self, law, memo, value, outcome, context, place=0):
         said, uniforms = memo
         for k, (expert, (own, memo_)) in enumerate(zip(self.experts, said, strict=True)):
             self.loss[k] += sum(w * (v - outcome) ** 2 for v, w in own.items())
@@ -626,9 +626,9 @@ class Doubling:
         law, memo = self.inner.forecast(number - self.begin, context)
         return law, (self.inner, memo)
 
-    def update(self, law, memo, value, outcome, context):
+    def update(self, law, memo, value, outcome, context, place=0):
         inner, memo = memo
-        inner.update(law, memo, value, outcome, context)
+        inner.update(law, memo, value, outcome, context, place)
 
 
 class Delayed:
@@ -651,10 +651,10 @@ class Delayed:
         law, memo = copy["rule"].forecast(copy["asked"], context)
         return law, (copy, memo)
 
-    def update(self, law, memo, value, outcome, context, *place):
+    def update(self, law, memo, value, outcome, context, place=0):
         copy, memo = memo
         copy["open"] = False
-        copy["rule"].update(law, memo, value, outcome, context, *place)
+        copy["rule"].update(law, memo, value, outcome, context, place)
 
 
 class Separate:
@@ -671,9 +671,9 @@ class Separate:
         law, memo = rule.forecast(asked + 1, context)
         return law, (rule, memo)
 
-    def update(self, law, memo, value, outcome, context, *place):
+    def update(self, law, memo, value, outcome, context, place=0):
         rule, memo = memo
-        rule.update(law, memo, value, outcome, context, *place)
+        rule.update(law, memo, value, outcome, context, place)
 
 
 def summed(pairs):
