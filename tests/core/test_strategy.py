@@ -10,6 +10,7 @@ from onlinecal.core import strategy as s
 from onlinecal.core.content import content
 from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.forecasters import Scalar, as_forecaster
+from onlinecal.natures import GroupContrarian
 from tests.engine.games import Mean
 
 
@@ -65,6 +66,7 @@ NAMED = [
     # A parameter that was added later plays where it is not the default.
     (Grown(0.25), None, "grown(q=0.25)"), (Grown(0.25, 1), None, "grown(q=0.25)"),
     (Grown(0.25, 2.0), None, "grown(later=2, q=0.25)"),
+    (GroupContrarian({"odd": 0.5}), 'group contrarian (groups={"odd": 0.5})', None),
     (Scalar(Mean, name="mean"), "mean", 'mean(make=tests.engine.games:Mean, name="mean")'),
     (Scalar(Mean), "scalar (make=tests.engine.games:Mean)", None),
 ]  # fmt: skip

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError
-from onlinecal.core.strategy import strategy_key, strategy_label
+from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import Constant, EmpiricalMean, ForecastHedging, GroupHedging
 from onlinecal.natures import (
-    Contrarian,
     Drift,
     GroupContrarian,
     Grouped,
@@ -62,16 +61,30 @@ def test_members_are_drawn_in_each_run(make, seed):
     assert (inside[:, 0] != inside[:, 1]).any()
 
 
-def test_rates_are_added_for_members(seed):
-    nature = Grouped(Drift(), GROUPS, {"odd": 0.3, "both": -0.9})
-    inside, (log, _) = (
-        drawn(nature, [0.5, 0.3, 0.0, 1.0], seed),
-        noted(EmpiricalMean(), nature, HORIZON, RUNS, seed),
-    )
+def rates(t, law, odd, rare):
+    return min(max((t + 0.5) / HORIZON + 0.3 * odd - 0.9 * (odd and rare), 0.0), 1.0)
+
+
+def thresholds(t, law, odd, rare):
+    mean, own = sum(v * w for v, w in law.items()), np.mean([0.3, *[0.7] * odd, *[1.0] * rare])
+    return None if abs(mean - own) < 1e-9 else float(mean < own)
+
+
+@pytest.mark.parametrize(
+    ("nature", "rule"),
+    [
+        (Grouped(Drift(), GROUPS, {"odd": 0.3, "both": -0.9}), rates),
+        (GroupContrarian(GROUPS, {"odd": 0.7, "all": 0.3, "rare": 1.0}), thresholds),
+        (GroupContrarian(GROUPS), lambda t, law, odd, rare: float(sum(v * w for v, w in law.items()) < 0.5)),
+    ],
+)
+def test_rates_are_added_for_members_and_thresholds_averaged(nature, rule, seed):
+    inside = drawn(nature, [0.5, 0.3, 0.0, 1.0], seed)
+    log, _ = noted(ForecastHedging(12), nature, HORIZON, RUNS, seed)
     for t, round in enumerate(log):
-        odd, rare = inside[t, :, 0], inside[t, :, 1]
-        expected = np.clip((t + 0.5) / HORIZON + 0.3 * odd - 0.9 * (odd & rare), 0.0, 1.0)
-        assert round.q == pytest.approx(expected, abs=1e-12)
+        for run in range(RUNS):
+            expected = rule(t, round.laws[run], *inside[t, run, :2].tolist())
+            assert expected is None or round.q[run] == pytest.approx(expected, abs=1e-12)
 
 
 class Hears:
@@ -110,25 +123,6 @@ def test_the_part_is_told_its_rounds(seed):
         for k, group in enumerate(("rare", "odd")):
             assert np.array_equal(told.context[group], inside[told.numbers - 1, run, k])
             assert game.gamma(run, k).weight == told.context[group].sum() > 0
-
-
-def test_thresholds_of_a_question_are_averaged(seed):
-    nature = GroupContrarian(GROUPS, {"odd": 0.7, "all": 0.3, "rare": 1.0})
-    inside, (log, _) = (
-        drawn(nature, [0.5, 0.3, 0.0, 1.0], seed),
-        noted(ForecastHedging(), nature, HORIZON, RUNS, seed),
-    )
-    for t, round in enumerate(log):
-        for run in range(RUNS):
-            odd, rare = inside[t, run, :2].tolist()
-            own = [0.3, *[0.7] * odd, *[1.0] * rare]
-            mean = sum(v * w for v, w in round.laws[run].items())
-            if abs(mean - np.mean(own)) > 1e-9:
-                assert round.q[run] == (mean < np.mean(own))
-    (free, _), (plain, _) = (
-        noted(Constant(p=0.4), each, 5, seed=seed) for each in (GroupContrarian(GROUPS), Contrarian())
-    )
-    assert [each.q.tolist() for each in free] == [each.q.tolist() for each in plain]
 
 
 @pytest.mark.parametrize("play", [lambda game: game.advance(20), lambda game: game.ask()])
@@ -222,11 +216,6 @@ def test_a_plain_forecaster_is_told_the_groups():
     game = Game(Told, Own, horizon=30, runs=range(2))
     game.advance(30)
     assert game.gamma(0).predictions.tolist() == [0.75]
-
-
-def test_labels_have_what_differs_from_the_defaults():
-    assert strategy_label(GroupContrarian({"odd": 0.5})) == 'group contrarian (groups={"odd": 0.5})'
-    assert strategy_label(Grouped(Drift(), {"odd": 0.5}, {"odd": 0.1})).endswith('rates={"odd": 0.1})')
 
 
 def test_groups_of_a_file(tmp_path):
