@@ -10,7 +10,6 @@ from scipy.special import logit
 
 from onlinecal.forecasters import Calibeating, ExpertAggregation, OnlinePlatt, TrackingPlatt, Unchanged
 from onlinecal.recalibration.methods import DEFAULT, METHODS
-from onlinecal.recalibration.recalibrator import Recalibrator
 from tests.by_hand import Driven, reciting
 
 
@@ -212,15 +211,10 @@ def test_the_default_recalibrator_keeps_its_bounds(name):
     assert spec.of == (Unchanged(), Calibeating(), OnlinePlatt(rate=1.0), OnlinePlatt())
     assert_bounded(regrets(spec, base, answer))
     # Also where the base is as sure as can be.
-    for forecasts, outcomes in ((base, answer), (np.resize([0.0, 1.0], 1000), lambda t, p: t % 2)):
-        mine, p, y = Recalibrator(), [], []
-        for t, b in enumerate(forecasts.tolist()):
-            question = mine.ask(b)
-            p.append(question.forecast)
-            y.append(outcomes(t, p[-1]))
-            mine.tell(question, y[-1])
+    for forecasts, outcome in ((base, answer), (np.resize([0.0, 1.0], 1000), lambda t, p: t % 2)):
+        p, y = played(spec, forecasts, outcome)
         with np.errstate(divide="ignore", invalid="ignore"):
-            log, brier = np.cumsum(losses(np.array(p), np.array(y)) - losses(forecasts, np.array(y)), axis=1)
+            log, brier = np.cumsum(losses(p, y) - losses(forecasts, y), axis=1)
         cost = 1.01e-6 * np.arange(1, 1001)
         assert (brier <= 1.04 + cost).all()
         assert (log <= 2.08 + cost).all()

@@ -17,7 +17,6 @@ from onlinecal.decisions.tasks import external_regret
 from onlinecal.engine import steps
 from onlinecal.engine.seats import caller
 from onlinecal.forecasters import ThresholdHedging
-from onlinecal.measures import u_calibration
 from onlinecal.natures import Contrarian
 from onlinecal.schedules import Constant, Schedule
 from tests.by_hand import Driven
@@ -129,20 +128,6 @@ class ByLaw(Contrarian):
 def test_who_goes_by_the_side_plays_as_who_sees_the_law(m, delay):
     options = {"horizon": 2000, "runs": range(3), "schedule": Schedule(delays=Constant(delay))}
     assert same(*(played(ThresholdHedging(m), of, **options).gammas() for of in (Contrarian(), ByLaw())))
-
-
-# ---------------------------------------------------------------- the proof
-
-
-@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=2, max_size=20).filter(np.any))
-def test_u_calibration_is_that_of_the_middles_of_the_cells(levels):
-    """T·u_calibration ≤ 2 max R + T/m of whatever is on the grid; R ≥ 0 is allowed, as no regret is below 0."""
-    zeros, ones = np.array(levels).T
-    m, counts, grid = len(ones) - 1, zeros + ones, np.linspace(0.0, 1.0, len(ones))
-    gains = ones - np.outer((np.arange(m) + 0.5) / m, counts)
-    largest = max(max(gain.sum(), 0.0) - gain[i + 1 :].sum() for i, gain in enumerate(gains))
-    total = u_calibration(JointDistribution.from_counts(grid, counts, ones)) * counts.sum()
-    assert total <= 2 * largest + counts.sum() / m + ROUNDING
 
 
 # ---------------------------------------------------------------- squared loss
