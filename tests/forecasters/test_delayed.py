@@ -275,9 +275,13 @@ def test_the_bounds_of_games_without_delays(seed):
         assert guarantee.bound(2003) == 5 * own.bound(401)
         assert (totals(game, guarantee) <= guarantee.bound(2003)).all()
         assert guarantee.delayed(2003, 1) == pytest.approx(guarantee.bound(2003))
+        # Four play at once, and ⌊1999/401⌋ = 4 follow.
+        assert guarantee.delayed(2003, 4) == pytest.approx(8 * own.bound(401))
         assert guarantee.delayed(2003, 6) == math.inf
-    (own,), (guarantee,) = (of.guarantees for of in (f.ForecastHedging(), f.Delayed(f.ForecastHedging())))
-    assert guarantee.delayed(2003, 1) == guarantee.bound(2003) == own.bound(2003)
+    whole = f.ForecastHedging()
+    own, all_alone, of_five = (of.guarantees[0] for of in (whole, f.Delayed(whole), f.Delayed(whole, 5)))
+    assert all_alone.delayed(2003, 1) == all_alone.bound(2003) == own.bound(2003)
+    assert of_five.slack(2003, 8, 1e-9) == pytest.approx(5 * own.slack(401, 8, 2e-10))
 
 
 @pytest.mark.parametrize("nature", [Contrarian(), Contrarian("draw")])

@@ -8,7 +8,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import ForecastHedging, GroupHedging
+from onlinecal.forecasters import ForecastHedging, GroupHedging, Separate
 from onlinecal.natures import Drift, Grouped
 from tests.by_hand import Driven
 from tests.forecasters.test_guarantees import MEMBERS, SHIFTED, STOCHASTIC
@@ -98,6 +98,11 @@ def test_bounds_by_hand():
     open = 3000 + 2 * 3000 * 3
     assert late == [bound(open, 1000) + 4] * 3 + [open]
     assert [GroupHedging(groups=groups, sizes=sizes).steps_at(t) for t in (1000, 8000)] == [8, 18]
+
+
+def test_all_groups_are_those_of_nature():
+    assert GroupHedging().facing(SHIFTED) == GroupHedging(groups=tuple(MEMBERS))
+    assert Separate(ForecastHedging(), "all").facing(SHIFTED) == Separate(ForecastHedging(), tuple(MEMBERS))
 
 
 def test_sizes_that_are_not_known():

@@ -237,7 +237,10 @@ STATED = [
      11.98319827785821),
     (f.StepCEMinimiser(20), 0, lambda t: by_signed_thresholds(t, 20), 47.372113642750406),
     (f.StepCEMinimiser(1), 0, lambda t: by_signed_thresholds(t, 1), 77.78493431248442),
-    (f.SimplexHedging(5), 0, lambda t: math.sqrt(1.5 * 21 * t) + 2 * t / 15, None),
+    (MANSOUR, 0, lambda t: t ** (1 / 3) * math.log(t), None), (LEADER, 0, math.sqrt, None),
+    (f.SimplexHedging(5), 0, lambda t: math.sqrt(1.5 * 21 * t) + 2 * t / 15, 1509.9575815031858),
+    (f.GroupHedging(10, ("odd",)), 1, lambda t: math.sqrt(22 * t) + t / 20, 1261.8880003964946),
+    (f.GroupHedging(10, ("odd",)), 3, lambda t: 2 * t, 381429.01372140367),
 ]  # fmt: skip
 
 
@@ -247,6 +250,22 @@ def test_bounds_are_those_of_the_docstrings(spec, which, bound, slack):
     for t in (100, 800, 10**4, 10**6):
         assert stated.bound(t) == pytest.approx(bound(t), rel=1e-9)
     assert slack is None or stated.slack(10**4, 8, 1e-9) == pytest.approx(slack, rel=1e-12)
+
+
+#: the same of bounds with b questions open at once; those of groups are in test_groups.py
+LATE = [
+    (f.DefensiveForecasting(), 0, lambda t, b: math.sqrt((0.25 + 2 * (b - 1)) * t)),
+    (f.DefensiveForecasting(), 1, lambda t, b: math.sqrt((0.5 + 4 * (b - 1)) * t)),
+    (f.AlmostOneStepAhead(30), 0, lambda t, b: t / 30 + 29 * b),
+    (f.AlmostOneStepAhead(30), 1, lambda t, b: t / 15 + 58 * b),
+    (f.SimplexHedging(5), 0, lambda t, b: math.sqrt(1.5 * 21 * (2 * b - 1) * t) + 2 * t / 15 + b),
+]
+
+
+@pytest.mark.parametrize(("spec", "which", "bound"), LATE)
+def test_delayed_bounds_are_those_of_the_docstrings(spec, which, bound):
+    for t, b in ((100, 1), (800, 2), (10**4, 50)):
+        assert spec.guarantees[which].delayed(t, b) == pytest.approx(bound(t, b), rel=1e-9)
 
 
 def test_doubling_keeps_the_order_of_the_error(seed):

@@ -12,13 +12,11 @@ from onlinecal.core.strategy import strategy_key
 from onlinecal.engine.steps import SAY, compiled, kernel, law, shared
 from onlinecal.forecasters import SoftHedging
 from onlinecal.forecasters.hedging import say_mean_of_hedger
-from onlinecal.measures import scdl, scdl_binned
-from onlinecal.natures import NATURES, Contrarian, Drift, Greedy
+from onlinecal.measures import scdl_binned
+from onlinecal.natures import Contrarian, Greedy
 from tests.by_hand import Driven
 from tests.engine.games import played
-from tests.examples import defaults
 
-OPPONENTS = defaults(NATURES)
 #: what rounding may add to sums of 10^4 numbers
 ROUNDING = 1e-9
 
@@ -37,20 +35,6 @@ def ratio_of_bins(gamma, m, horizon):
     used = weight > 0
     allowed = np.sqrt(3.0 * weight * math.log(3.0 + math.log(horizon)))
     return float(((np.abs(bias) - weight / (2 * m))[used] / allowed[used]).max())
-
-
-@pytest.mark.parametrize("nature", OPPONENTS, ids=strategy_key)
-@pytest.mark.parametrize(("m", "horizon"), [("T^(1/2)/4", 1500), ("T^(1/2)", 400), (1, 300)])
-def test_soft_hedging_keeps_its_bound_and_each_bin_its_own(nature, m, horizon, seed):
-    horizon, forecaster = min(horizon, nature.length or horizon), SoftHedging(m)
-    steps = forecaster.bins_at(horizon)
-    bound = forecaster.guarantees[0].bound(horizon)
-    binned = 1.5 * steps * (2 + math.log((steps + 1) / 2)) * math.log(3 + math.log(horizon))
-    assert bound == pytest.approx(min(horizon, max(horizon / steps, binned)), rel=1e-12)
-    for gamma in played(forecaster, nature, horizon, seed=seed).gammas():
-        assert ratio_of_bins(gamma, steps, horizon) <= 1 + ROUNDING
-        assert horizon * scdl_binned(gamma, m=steps) <= binned
-        assert horizon * scdl(gamma) <= bound
 
 
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=200), st.sampled_from([1, 2, 4, 16]))
@@ -84,11 +68,12 @@ class Reversed(SoftHedging):
         return player
 
 
-def test_the_other_shares_break_the_bound_of_a_bin(seed):
-    horizon = 4000
-    broken = [
-        ratio_of_bins(gamma, 16, horizon)
-        for nature in (Contrarian("draw"), Greedy(), Drift())
-        for gamma in played(Reversed(16), nature, horizon, seed=seed, runs=range(1)).gammas()
-    ]
-    assert max(broken) > 1.5
+@pytest.mark.parametrize("nature", [Contrarian("draw"), Greedy()], ids=strategy_key)
+def test_each_bin_keeps_its_bound_and_the_other_shares_break_it(nature, seed):
+    """The bound of all bins together holds too; that of `scdl` against others is held in test_guarantees.py."""
+    horizon, binned = 4000, 24 * (2 + math.log(8.5)) * math.log(3 + math.log(4000))
+    for gamma in played(SoftHedging(16), nature, horizon, seed=seed).gammas():
+        assert ratio_of_bins(gamma, 16, horizon) <= 1 + ROUNDING
+        assert horizon * scdl_binned(gamma, m=16) <= binned
+    broken = played(Reversed(16), nature, horizon, seed=seed, runs=range(1)).gammas()
+    assert ratio_of_bins(broken[0], 16, horizon) > 1.5
