@@ -28,6 +28,14 @@ def played(counts, i, y):
     return (*counts[:i], (n + 1, s + y), *counts[i + 1 :])
 
 
+def some_counts(rng, m, rounds):
+    """(n, s) of each point after some rounds at random."""
+    counts = np.zeros((m + 1, 2), int)
+    for _ in range(rounds):
+        counts[rng.integers(0, m + 1)] += (1, rng.integers(0, 2))
+    return counts
+
+
 def matrix_value(a):
     """min over laws w of max over y of (w a)_y, by linear programming."""
     points = len(a)

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.checks import guarantees
@@ -15,7 +14,9 @@ from onlinecal.engine.game import Game
 from onlinecal.exploit import exploit
 from onlinecal.games import solve
 from onlinecal.games.policy import LONGEST, longest, policy
-from tests.games.recursion import expectation
+from onlinecal.measures import ece
+from tests.by_hand import measured, noted
+from tests.games.recursion import expectation, some_counts
 
 ROUNDING = 1e-10
 
@@ -26,11 +27,6 @@ def test_the_worst_nature_takes_the_value_of_minimax_and_no_more(m):
     found = exploit(f.Minimax(m), horizon)
     assert found.value == pytest.approx(solve(m, horizon).value, abs=ROUNDING)
     assert found.value <= f.Minimax(m).guarantees[0].bound(horizon) + ROUNDING
-
-
-def test_who_sees_the_draw_takes_more():
-    """The control: the guarantee says nothing of it."""
-    assert expectation(f.Minimax(2), n.Contrarian("draw"), 3) > solve(2, 3).value + 0.1
 
 
 def test_maximin_takes_the_value_at_least_from_everybody_on_the_grid():
@@ -48,10 +44,9 @@ def test_maximin_takes_the_value_at_least_from_everybody_on_the_grid():
 
 def test_between_the_points_one_can_do_better(seed):
     """The guarantee is about the grid: a finer one pays less."""
-    options = {"horizon": 40, "runs": 400, "seed": seed, "measures": ["ece"], "per_decade": 1}
-    totals = oc.play(f.Minimax(4), n.Maximin(2), **options).cells[0].totals["ece"][-1]
+    found = measured(f.Minimax(4), n.Maximin(2), ece, 40, seed, runs=400)
     # Azuma: by chance with probability 1e-9 at most.
-    assert totals.mean() + math.sqrt(2 * 40 * math.log(1e9) / 400) < solve(2, 40).value
+    assert found.mean() + math.sqrt(2 * 40 * math.log(1e9) / 400) < solve(2, 40).value
 
 
 def test_a_forecaster_that_errs_once_pays_more():
@@ -76,6 +71,10 @@ def test_the_guarantees_are_checked(seed):
         assert v.holds is not False
         assert math.isnan(v.step) or v.step <= 1.0
     assert n.Maximin().guarantees[0].against == OnGrid(2)
+    for spec in (f.Minimax(), n.Maximin()):  # Azuma
+        assert spec.guarantees[0].slack(40, 400, 1e-9) == pytest.approx(
+            math.sqrt(2 * 40 * math.log(1e9) / 400)
+        )
     # It binds those on its grid alone.
     fits = [(2, [0.0, 0.5, 1.0]), (4, np.arange(3) / 2), *((m, np.arange(m + 1) / m) for m in range(1, 9))]
     assert all(OnGrid(m).fits(np.asarray(grid)) for m, grid in fits)
@@ -107,9 +106,7 @@ def test_the_tables_say_what_the_solution_says(m):
     rng = np.random.default_rng(m)
     for _ in range(100):
         left = int(rng.integers(1, horizon + 1))
-        counts = np.zeros((m + 1, 2), int)
-        for _ in range(horizon - left):
-            counts[rng.integers(0, m + 1)] += (1, rng.integers(0, 2))
+        counts = some_counts(rng, m, horizon - left)
         biases = m * counts[:, 1] - np.arange(m + 1) * counts[:, 0]
         assert solved.value_at(biases, left) == pytest.approx(solution.at(counts, left).value, abs=1e-12)
     with pytest.raises(ValueError, match="read-only"):
@@ -134,14 +131,7 @@ def test_games_that_are_not_solved_are_refused():
 @pytest.mark.parametrize(("forecast", "point"), [(0.24, 0.0), (0.26, 0.5), (0.74, 0.5), (0.76, 1.0)])
 def test_maximin_counts_forecasts_as_their_nearest_point(forecast, point, seed):
     """It plays against both alike; against 0 and 1 its outcomes are the same, and against 1/2 others (the control)."""
-    options = {"horizon": 60, "runs": 8, "seed": seed, "measures": [ones], "per_decade": 20}
-    found = {
-        p: oc.play(f.Constant(p), n.Maximin(2), **options).cells[0].totals["ones"]
-        for p in (forecast, 0.0, 0.5, 1.0)
-    }
-    assert np.array_equal(found[forecast], found[point])
-    assert np.array_equal(found[forecast], found[0.5]) == (point == 0.5)
-
-
-def ones(gamma):
-    return float(gamma.positives.sum() / gamma.weight)
+    path = {p: noted(f.Constant(p), n.Maximin(2), 60, 8, seed)[0] for p in (forecast, 0.0, 0.5, 1.0)}
+    found = {p: [round.q.tolist() for round in log] for p, log in path.items()}
+    assert found[forecast] == found[point]
+    assert (found[forecast] == found[0.5]) is (point == 0.5)

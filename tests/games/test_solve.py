@@ -13,7 +13,13 @@ from onlinecal.games.rational import rational_value
 from onlinecal.games.states import Biases, Counts, how_many, numbered, place, words_between
 from onlinecal.games.totals import of_biases, totals
 from onlinecal.measures import MEASURES
-from tests.games.recursion import dual_value, total, value_by_programs, value_of_deterministic_policies
+from tests.games.recursion import (
+    dual_value,
+    some_counts,
+    total,
+    value_by_programs,
+    value_of_deterministic_policies,
+)
 
 PROGRAM = 1e-7  # of a linear program
 
@@ -43,7 +49,7 @@ def test_totals_of_biases_are_those_of_the_measure(seed):
     assert {"ece", "smooth_ce", "kernel_ce", "cutoff_ce", "step_ce"} <= set(OF_BIASES)
     for measure in OF_BIASES:
         for m in (2, 5):
-            counts = _some_counts(rng, m, 7)
+            counts = some_counts(rng, m, 7)
             biases = counts[:, 1] - counts[:, 0] * np.arange(m + 1) / m
             found, error = totals(MEASURES[measure], np.arange(m + 1) / m, biases[None])
             assert abs(found[0] - _total(measure, m, counts)) <= error + 1e-11, (measure, counts)
@@ -149,17 +155,10 @@ def test_threads_and_kept_layers_change_nothing(monkeypatch):
     rng = np.random.default_rng(0)
     for _ in range(50):
         left = int(rng.integers(1, 15))
-        counts = _some_counts(rng, 3, 14 - left)
+        counts = some_counts(rng, 3, 14 - left)
         a, b = one.at(counts, left), many.at(counts, left)
         assert a.value == b.value
         assert (a.after == b.after).all()
-
-
-def _some_counts(rng, m, rounds):
-    counts = np.zeros((m + 1, 2), int)
-    for _ in range(rounds):
-        counts[rng.integers(0, m + 1)] += (1, rng.integers(0, 2))
-    return counts
 
 
 @pytest.mark.parametrize("measure", ["ece", "smooth_ce", "cdl"])
@@ -169,7 +168,7 @@ def test_both_sides_hold_the_value_in_every_state(measure, m, seed):
     solution, rng = solve(m, horizon, measure), np.random.default_rng(seed)
     for _ in range(60):
         left = int(rng.integers(1, horizon + 1))
-        counts = _some_counts(rng, m, horizon - left)
+        counts = some_counts(rng, m, horizon - left)
         state = solution.at(counts, left)
         law = np.zeros(m + 1)
         law[np.rint(m * np.array(state.forecasts)).astype(int)] = state.weights

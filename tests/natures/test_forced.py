@@ -113,6 +113,7 @@ def test_early_stopping_forces_no_more_than_two_and_a_half_times_its_bound(seed)
 def test_what_is_always_wrong_is_forced_to_the_digit():
     """Contrarian against 0.3 and 0.5: the shares of T are the least that are possible, or T itself."""
     assert n.Greedy("kink").guarantees == n.Greedy(cells=3).guarantees == ()
+    assert [each.bound(50) for each in n.Contrarian().guarantees] == [25, 50, 25, 12.5]
     for p, quadratic in ((0.5, 0.25), (0.3, 0.49)):
         game = played(oc.forecasters.Constant(p), n.Contrarian(), 50, runs=range(1))
         (gamma,) = game.gammas()
