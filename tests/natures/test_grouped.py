@@ -87,6 +87,13 @@ def test_rates_are_added_for_members_and_thresholds_averaged(nature, rule, seed)
             assert expected is None or round.q[run] == pytest.approx(expected, abs=1e-12)
 
 
+def test_what_is_no_probability_is_not_mended_by_a_rate():
+    wrong = as_nature(type("Wrong", (), {"probability": lambda self: 1.1}))
+    nature = Grouped(wrong, {"always": 1.0}, {"always": -0.5})
+    with pytest.raises(InvalidForecast, match=r"1\.1"):
+        Game(Constant(), nature, horizon=3, runs=range(1)).advance(3)
+
+
 class Hears:
     """A plain nature that is told its own rounds, and looks whether they are."""
 

@@ -16,7 +16,8 @@ def test_replay_plays_the_file(tmp_path):
     file.write_text("day,outcome,mm\n1,0,0.0\n2,1,2.5\n3,1,0.1\n")
     assert truths(Replay(str(file)), 3)[:, 0].tolist() == [0, 1, 1]
     assert truths(Replay(str(file), outcome="mm", above=1.0), 3)[:, 0].tolist() == [0, 1, 0]
-    assert Replay(str(file)).length == 3
+    assert (Replay(str(file)).length, Replay(str(file)).times) == (3, None)
+    assert Replay(str(file), time="day").times.tolist() == [1, 2, 3]
     with pytest.raises(InvalidParameter, match="horizon = 4, but nature 'replay' has 3 rounds"):
         Game(Constant(), Replay(str(file)), horizon=4, runs=range(1))
 
@@ -62,14 +63,3 @@ def test_replay_reveals_the_base_forecast_only_where_it_is_named(tmp_path):
     assert set(shown) == {"base"}
     assert shown["base"].tolist() == [[((t - 1) * 13 % 21) / 20] * 3 for t in range(1, 11)]
     assert (truths(based, 100) == truths(plain, 100)).all()
-
-
-def test_times_are_numbers_or_dates(tmp_path):
-    file = tmp_path / "a.csv"
-    file.write_text(
-        "outcome,n,day,moment\n0,1,1970-01-02,1970-01-01T12:00\n1,1,1970-01-02,1970-01-02T00:00:00Z\n"
-    )
-    assert Replay(str(file)).times is None
-    assert Replay(str(file), time="n").times.tolist() == [1, 1]
-    assert Replay(str(file), time="day").times.tolist() == [1, 1]
-    assert Replay(str(file), time="moment").times.tolist() == [0.5, 1]
