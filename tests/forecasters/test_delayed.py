@@ -4,7 +4,7 @@ That each copy plays as its rule says is in tests/forecasters/test_in_flight.py.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidForecast
-from onlinecal.core.guarantee import Guarantee, Sight
+from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import required, strategy_key
 from onlinecal.decisions.tasks import umbrella
@@ -126,34 +126,32 @@ def test_totals_that_are_said_not_to_add_up_do_not(name, options, first, second)
     assert total(whole(first, second), name, options, "lower") > sum(parts) + 0.1
 
 
-class Promising(f.Constant):
-    """States guarantees and certificates, some of which do not add up."""
+OTHERS = [
+    Column("measure", "smooth_ece"), Column("measure", "weighted_ce", (("omega", "mine"),)),
+    Column("measure", "distance_lower", end="upper"), Column("certificate", "of_my_own"),
+    Column("decision_task", "payoff", task="umbrella"),
+    Column("decision_task", "swap_regret", task="umbrella", response="rounded"),
+]  # fmt: skip
 
-    certifies = frozenset({"of_my_own", "distance_certificate"})
-    adding = Column("measure", "ece"), Column("decision_task", "swap_regret", task="umbrella")
-    others = (
-        Column("measure", "smooth_ece"),
-        Column("measure", "weighted_ce", (("omega", "mine"),)),
-        Column("measure", "distance_lower", end="upper"),
-        Column("certificate", "of_my_own"),
-        Column("decision_task", "payoff", task="umbrella"),
-        Column("decision_task", "swap_regret", task="umbrella", response="rounded"),
-    )
-    guarantees = tuple(
-        Guarantee(column, "T", float, "deterministic", Sight.DRAW, "nobody", upper=upper)
-        for column, upper in (*((column, True) for column in (*adding, *others)), (adding[0], False))
-    )
 
-    def start(self, horizon, stream):
-        return type("Proud", (Half,), {"certificates": lambda _: dict.fromkeys(self.certifies, 1.0)})()
+@pytest.mark.parametrize("column", OTHERS, ids=lambda column: column.name)
+def test_of_other_columns_it_is_not_said(column):
+    assert not adds_up(column)
 
 
 def test_what_does_not_add_up_is_no_guarantee_and_no_certificate():
-    spec = f.Delayed(Promising())
-    assert [g.column for g in spec.guarantees] == list(Promising.adding)
+    (own,) = f.ForecastHedging().guarantees
+    lower, of_smooth_ece = replace(own, upper=False), replace(own, column=OTHERS[0])
+    named = frozenset({"of_my_own", "distance_certificate"})
+    proud = type("Proud", (Half,), {"certificates": lambda self: dict.fromkeys(named, 1.0)})
+    stating = {
+        "guarantees": (own, lower, of_smooth_ece), "certifies": named, "start": lambda self, *given: proud(),
+    }  # fmt: skip
+    spec = f.Delayed(type("Promising", (f.Constant,), stating)())
+    assert [g.column for g in spec.guarantees] == [own.column]
     assert spec.certifies == {"distance_certificate"}
-    found = play(spec, Drift(), [2] * 20, runs=2)[0].certificates()
-    assert {name: t.tolist() for name, t in found.items()} == {"distance_certificate": [3.0, 3.0]}
+    found = play(spec, Drift(), [2] * 20, runs=2)[0].certificates()  # of three copies
+    assert {name: totals.tolist() for name, totals in found.items()} == {"distance_certificate": [3.0, 3.0]}
 
 
 # ---------------------------------------------------------------- guarantees

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError
+from onlinecal.core.errors import InvalidForecast, OnlinecalError
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
@@ -132,32 +132,32 @@ def test_the_part_is_told_its_rounds(seed):
             assert game.gamma(run, k).weight == told.context[group].sum() > 0
 
 
+KINDS = [f"g{i}" for i in range(17)]
+REFUSED = [
+    (own(value=0.5), "neither 0 nor 1 of the group 'odd' in round 1, run 0"),
+    (own(groups=("even",)), "different kinds that it reveals"), (own(groups=("odd", "odd")), "different kinds"),
+    (own(groups=("all",), reveals=frozenset({"all"})), "none of them 'all'"),
+    (own(groups=tuple(KINDS), reveals=frozenset(KINDS)), "at most 16"),
+    (own(groups=(name for name in ("odd",))), r"declares groups = <generator .*; expected names, in a set"),
+    (Grouped(Drift(), {"odd": 0.5, "asked at": 0.5}), "none called 'asked at', which is the time"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("play", [lambda game: game.advance(20), lambda game: game.ask()])
-@pytest.mark.parametrize(
-    "nature", [own(value=0.5), Grouped(as_nature(own(value=0.5, groups=())), {"new": 0.5})]
-)
-def test_members_are_0_or_1(nature, play):
-    if isinstance(nature, Grouped):  # other context of a part may be any number
-        play(Game(Constant(p=0.5), nature, horizon=20, runs=range(2)))
-        return
-    with pytest.raises(InvalidForecast, match="neither 0 nor 1 of the group 'odd' in round 1, run 0"):
+@pytest.mark.parametrize(("nature", "said"), REFUSED)
+def test_what_is_refused(nature, said, play):
+    with pytest.raises(OnlinecalError, match=said):
         play(Game(Constant(p=0.5), nature, horizon=20, runs=range(2)))
 
 
-def test_declared_groups():
-    kinds = [f"g{i}" for i in range(17)]
-    for groups, reveals, said in [
-        (("even",), ("odd",), "different kinds that it reveals"),
-        (("odd", "odd"), ("odd",), "different kinds"),
-        (("all",), ("all",), "none of them 'all'"),
-        (tuple(kinds), kinds, "at most 16"),
-    ]:
-        with pytest.raises(InvalidParameter, match=said):
-            Game(Constant(p=0.5), own(groups=groups, reveals=frozenset(reveals)), horizon=4, runs=range(1))
-    wide = own(groups=(*kinds[:15], "odd"), reveals=frozenset([*kinds[:15], "odd"]))
-    game = Game(Constant(p=0.5), wide, horizon=4, runs=range(1))
-    game.advance(4)
-    assert [game.gamma(0, group).weight for group in range(16)] == [4.0] * 16
+def test_many_groups_and_other_context():
+    wide = own(groups=(*KINDS[:15], "odd"), reveals=frozenset([*KINDS[:15], "odd"]))
+    # That of a part may be any number.
+    part = Grouped(as_nature(own(value=0.5, groups=())), {"always": 1.0})
+    for nature, many in ((wide, 16), (part, 1)):
+        game = Game(Constant(p=0.5), nature, horizon=4, runs=range(1))
+        game.advance(4)
+        assert [game.gamma(0, group).weight for group in range(many)] == [4.0] * many
 
 
 class Told:
@@ -182,10 +182,6 @@ def test_the_groups_of_plain_classes():
         game.advance(2)
         assert game.groups == tuple(names)
         assert [game.gamma(1, group).weight for group in range(len(names))] == [2.0] * len(names)
-    with pytest.raises(InvalidParameter, match=r"declares groups = <generator .*; expected names, in a set"):
-        Game(Constant(p=0.5), own(groups=(name for name in ("odd",))), horizon=4, runs=range(1))
-    with pytest.raises(InvalidParameter, match="none called 'asked at', which is the time"):
-        Game(Constant(p=0.5), Grouped(Drift(), {"odd": 0.5, "asked at": 0.5}), horizon=4, runs=range(1))
 
 
 def test_what_a_nature_does_to_its_round_changes_no_membership():
