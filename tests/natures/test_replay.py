@@ -38,14 +38,10 @@ def test_a_replay_is_known_by_what_it_holds(tmp_path):
 @pytest.mark.parametrize(
     ("row", "options", "said"),
     [
-        ("", {}, "no rows"),
-        ("1,1,1", {"outcome": "Outcome"}, "did you mean"),
-        ("yes,1,1", {}, "line 2"),
         ("0.5,1,1", {}, "holds 0.5"),
         ("1,1.01,3", {"base": "p"}, "holds 1.01"),
         ("1,,3", {"base": "p"}, "missing"),
         ("1,1,2\n1,1,1", {"time": "t"}, "back in time"),
-        ("1,1,soon", {"time": "t"}, "soon"),
     ],
 )  # fmt: skip
 def test_bad_columns(tmp_path, row, options, said):
