@@ -8,7 +8,7 @@ import pytest
 
 from onlinecal.forecasters import AlmostOneStepAhead, DefensiveForecasting
 from onlinecal.measures import kernel_ce, true_distance
-from onlinecal.natures import Drift
+from onlinecal.natures import Drift, Greedy
 from tests.by_hand import Driven
 from tests.engine.games import played
 from tests.oracles.forecasters import Defensive
@@ -47,14 +47,16 @@ def test_the_certificate_is_above_the_true_distance_of_every_sequence(horizon):
 # ---------------------------------------------------------------- defensive forecasting
 
 
+@pytest.mark.parametrize("nature", [Drift(), Greedy()], ids=str)
 @pytest.mark.parametrize("kernel", [("laplace", 1.0), ("laplace", 0.1), ("gaussian", 1.0), ("gaussian", 0.1)])
-def test_the_certificate_of_a_kernel(kernel, seed):
+def test_the_certificate_of_a_kernel(kernel, nature, seed, full):
     """√Σ p(1 − p), above T·kCE."""
-    game = played(DefensiveForecasting(*kernel), Drift(), 500, seed=seed)
+    horizon = 100_000 if full else 500
+    game = played(DefensiveForecasting(*kernel), nature, horizon, seed=seed)
     for gamma, certificate in zip(game.gammas(), game.certificates()["kernel_ce_certificate"], strict=True):
         p = gamma.predictions
         assert certificate == pytest.approx(math.sqrt((gamma.counts * p * (1.0 - p)).sum()), abs=ROUNDING)
-        assert 500 * kernel_ce(gamma, kernel=kernel[0], scale=kernel[1]) <= certificate + ROUNDING
+        assert horizon * kernel_ce(gamma, kernel=kernel[0], scale=kernel[1]) <= certificate + ROUNDING
 
 
 ORDERS = {
