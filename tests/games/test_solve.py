@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.joint import JointDistribution
 from onlinecal.games import solve, value_bracket
 from onlinecal.games import solving as solver
 from onlinecal.games.rational import rational_value
@@ -53,6 +54,16 @@ def test_totals_of_biases_are_those_of_the_measure(seed):
             biases = counts[:, 1] - counts[:, 0] * np.arange(m + 1) / m
             found, error = totals(MEASURES[measure], np.arange(m + 1) / m, biases[None])
             assert abs(found[0] - _total(measure, m, counts)) <= error + 1e-11, (measure, counts)
+
+
+def test_totals_of_a_bracket_hold_both_of_its_ends():
+    """As nearly as its width: the bracket is wider than what rounding adds."""
+    grid, counts, measure = np.arange(3) / 2, np.array([[3, 1], [2, 2], [4, 3]]), MEASURES["distance_lower"]
+    value = measure.function(JointDistribution.from_counts(grid, *counts.T))
+    (found,), error = totals(measure, grid, counts[None])
+    assert 9 * value.lower >= found - error
+    assert 9 * value.upper <= found + error
+    assert error == pytest.approx(9 * value.width / 2, rel=1e-2)
 
 
 @pytest.mark.parametrize("measure", ["ece", "cdl"])
