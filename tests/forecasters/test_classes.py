@@ -193,5 +193,9 @@ def test_a_grid_that_has_too_many_points_and_laws_of_too_many_atoms_are_refused(
         Game(f.ClassByClass(f.UniformRandom(16)), n.Categorical(), horizon=9, runs=range(1))
     with pytest.raises(InvalidParameter, match="needs truth, which nature 'categorical' does not reveal"):
         Game(f.ClassByClass(f.Truthful()), n.Categorical(), horizon=9, runs=range(1))
+    with pytest.raises(
+        InvalidParameter, match="it has as many classes as nature; expected a game of classes"
+    ):
+        f.ClassMean().table_at(9)
     # C(19, 9) = 92,378 points, and C(20, 9) are more than 10^5.
     assert f.ClassMean().facing(n.ContrarianClasses(10)).steps_at(10**6) == 10

@@ -154,6 +154,11 @@ def test_what_does_not_add_up_is_no_guarantee_and_no_certificate():
     assert {name: totals.tolist() for name, totals in found.items()} == {"distance_certificate": [3.0, 3.0]}
 
 
+def test_before_any_question_nothing_is_certified():
+    game = Game(f.Delayed(f.AlmostOneStepAhead()), Drift(), horizon=9, runs=range(2))
+    assert game.certificates()["distance_certificate"].tolist() == [0.0, 0.0]
+
+
 # ---------------------------------------------------------------- guarantees
 
 

@@ -105,11 +105,17 @@ def test_all_groups_are_those_of_nature():
     assert Separate(ForecastHedging(), "all").facing(SHIFTED) == Separate(ForecastHedging(), tuple(MEMBERS))
 
 
-def test_sizes_that_are_not_known():
-    with pytest.raises(InvalidParameter, match="expected the sizes of all groups"):
-        GroupHedging(weights="size")
-    with pytest.raises(InvalidParameter, match="sizes of third are missing"):
-        Game(GroupHedging(sizes={"odd": 1, "first": 1}), SHIFTED, horizon=9, runs=range(1))
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"weights": "size"}, "expected the sizes of all groups"), ({"sizes": 3}, "sizes = 3; expected a table"),
+        ({"groups": ("odd", "odd")}, "expected different names"),
+        ({"sizes": {"odd": 1, "first": 1}}, "sizes of third are missing"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(given, said):
+    with pytest.raises(InvalidParameter, match=said):
+        Game(GroupHedging(**given), SHIFTED, horizon=9, runs=range(1))
 
 
 @pytest.mark.parametrize("who", [ForecastHedging(), GroupHedging(groups=())])

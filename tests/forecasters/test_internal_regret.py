@@ -59,6 +59,7 @@ def test_foster_vohra_on_all_pairs_has_the_law_of_its_definition(m, seed):
         counts[i] += 1
         ones[i] += y
     assert m < 16 or large > 50
+    assert FosterVohra(m, "all").guarantees == ()
 
 
 def test_stationary_weights_of_every_size_do_not_overflow():

@@ -75,6 +75,8 @@ def test_the_guarantees_are_checked(seed):
         assert spec.guarantees[0].slack(40, 400, 1e-9) == pytest.approx(
             math.sqrt(2 * 40 * math.log(1e9) / 400)
         )
+    # Games that are too long have no table.
+    assert [spec.guarantees[0].bound(2000) for spec in (f.Minimax(), n.Maximin())] == [2000.0, 0.0]
     # It binds those on its grid alone.
     fits = [(2, [0.0, 0.5, 1.0]), (4, np.arange(3) / 2), *((m, np.arange(m + 1) / m) for m in range(1, 9))]
     assert all(OnGrid(m).fits(np.asarray(grid)) for m, grid in fits)

@@ -30,7 +30,7 @@ OF_BIASES = tuple(name for name, measure in MEASURES.items() if of_biases(measur
 
 
 @pytest.mark.parametrize("measure", ["ece", "smooth_ce", "kernel_ce", "cutoff_ce", "step_ce", "cdl", "v_cdl",
-                                     "subsampled_smooth_ce"])  # fmt: skip
+                                     "u_calibration", "subsampled_smooth_ce"])  # fmt: skip
 @pytest.mark.parametrize(("m", "horizon"), [(1, 4), (2, 3), (3, 2)])
 def test_as_a_program_in_every_state(measure, m, horizon):
     expected = value_by_programs(measure, m, horizon)
@@ -88,7 +88,9 @@ def test_against_who_sees_the_draw_laws_are_of_no_use(measure, m, horizon):
 )  # fmt: skip
 def test_within_the_error_of_the_rational_value(m, horizon, measure, sight):
     found = solve(m, horizon, measure, sight)
-    assert abs(found.value - rational_value(m, horizon, measure, sight)) <= found.error < 1e-9
+    low, high = found.bracket
+    assert low <= rational_value(m, horizon, measure, sight) <= high
+    assert found.error < 1e-9
 
 
 def test_known_values():
@@ -219,6 +221,13 @@ def test_states_are_given_as_biases_or_counts():
     kept = pickle.loads(pickle.dumps(other))
     assert kept == other != solve(2, 3, "cdl")
     assert kept.at(counts, 2) == other.at(counts, 2)
+
+
+def test_layers_without_room_are_not_kept(monkeypatch):
+    monkeypatch.setattr(solver, "KEPT", 1.0)
+    assert solve(2, 4, keep=True).at([0, 2, 0], 2).left == 2
+    with pytest.raises(InvalidParameter, match="left = 1 was not kept; expected one of the first rounds"):
+        solve(2, 4).at([0, 2, 0], 2)
 
 
 @pytest.mark.parametrize(

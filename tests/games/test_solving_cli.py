@@ -6,11 +6,12 @@ from fractions import Fraction
 
 import pytest
 
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import at_least, at_most
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import EmpiricalMean, ForecastHedging, Rounded
 from onlinecal.games import solve, value_bracket
-from onlinecal.games.rational import rational_value
+from onlinecal.games.rational import counts_of, rational_value
 from tests.command_line import onlinecal
 
 
@@ -28,6 +29,21 @@ def test_solve(tmp_path):
     bracket = value_bracket(2, 12, 4.0, "step_ce", progress=False)
     said = onlinecal("solve --m 2 --horizon 12 --clip 4 --measure step_ce", cwd=tmp_path).stdout
     assert f"between {at_most(bracket.lower, 12)} and {at_least(bracket.upper, 12)}, certified" in said
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        *(
+            (text, f"round '{text}'; expected forecast:outcome")
+            for text in ("half:1", "0.3:1", "1.5:1", "0.5:2", "0.5")
+        ),
+        ("0.5:1, 0.5:1, 0:0", "3 rounds have been played of T = 3; expected fewer"),
+    ],
+)
+def test_rounds_that_cannot_have_been_played(after, said):
+    with pytest.raises(InvalidParameter, match=said):
+        counts_of(after, 2, 3)
 
 
 def test_solve_of_classes(tmp_path):

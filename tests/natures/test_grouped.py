@@ -150,6 +150,21 @@ def test_what_is_refused(nature, said, play):
         play(Game(Constant(p=0.5), nature, horizon=20, runs=range(2)))
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"groups": {"odd": 0.5, "both": ["odd"]}},
+            "groups.both = .*; expected the names of two groups or more",
+        ),
+        ({"groups": {"odd": 0.5}, "rates": 3}, "rates = 3; expected a table of numbers of odd"),
+    ],
+)
+def test_tables_that_are_none(given, said):
+    with pytest.raises(OnlinecalError, match=said):
+        Grouped(Drift(), **given)
+
+
 def test_many_groups_and_other_context():
     wide = own(groups=(*KINDS[:15], "odd"), reveals=frozenset([*KINDS[:15], "odd"]))
     # That of a part may be any number.
@@ -223,7 +238,9 @@ def test_a_plain_forecaster_is_told_the_groups():
 
 def test_groups_of_a_file(tmp_path):
     file = tmp_path / "days.csv"
-    file.write_text("outcome,wet,season\n1,1,winter\n0,false,summer\n1,,summer\n0,TRUE,\n")
+    file.write_text("outcome,wet,season,base\n1,1,winter,0\n0,false,summer,1\n1,,summer,1\n0,TRUE,,0\n")
+    with pytest.raises(OnlinecalError, match="a group 'base', which is the context of forecasts"):
+        Replay(str(file), groups=["base"])
     with pytest.warns(UserWarning, match="2 missing values of groups"):
         nature = Replay(str(file), groups=["wet", "season"])
     assert nature.group_names == ("wet", "season: summer", "season: winter")
