@@ -20,38 +20,34 @@ P, Y = [0.25, 0.5, 1.0, 0.125], [1.0, 0.0, 1.0, 0.0]
 PAIRS = list(zip(P, Y, strict=True))
 
 
-class Seen(Monitor):
-    """A monitor that remembers what it was told."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen = []
-
-    def update(self, p, y):
-        self.seen += zip(np.ravel(p).tolist(), np.ravel(y).tolist(), strict=True)
-        return super().update(p, y)
-
-
 def text(cells=None, words=("0", "1"), between=",", end="\n", header=("p", "y", "näme")):
     cells = cells or [repr(p) for p in P]
     rows = [header, *((cell, words[int(y)], "é") for cell, y in zip(cells, Y, strict=True))]
     return end.join(between.join(row) for row in rows) + end
 
 
-def ways(path, asked):
-    """Both readings of a file, as functions."""
+def measured(path, asked):
+    """The forecasts and outcomes that `measure` reads."""
+    log = read_log(Table(path, delimiter=asked.delimiter, encoding=asked.encoding), asked)
+    (forecasts,) = log.forecasts.values()
+    return list(zip(forecasts.tolist(), log.outcomes.tolist(), strict=True))
 
-    def measured():
-        log = read_log(Table(path, delimiter=asked.delimiter, encoding=asked.encoding), asked)
-        (forecasts,) = log.forecasts.values()
-        return list(zip(forecasts.tolist(), log.outcomes.tolist(), strict=True))
 
-    def watched():
-        monitor = Seen()
-        watch(monitor, path, asked)
-        return monitor.seen
+def watched(path, asked):
+    """Those of which `watch` tells a monitor."""
+    seen, monitor = [], Monitor()
+    update = monitor.update
 
-    return measured, watched
+    def noted(p, y):
+        seen.extend(zip(np.ravel(p).tolist(), np.ravel(y).tolist(), strict=True))
+        return update(p, y)
+
+    monitor.update = noted
+    watch(monitor, path, asked)
+    return seen
+
+
+WAYS = measured, watched
 
 
 SAME = {
@@ -80,43 +76,33 @@ SAME = {
 def test_they_read_the_same(tmp_path, way):
     data, name, asked = SAME[way]
     (tmp_path / name).write_bytes(data)
-    for read in ways(tmp_path / name, Asked(**asked)):
-        assert read() == PAIRS
+    for read in WAYS:
+        assert read(tmp_path / name, Asked(**asked)) == PAIRS
 
 
-REFUSED = [
-    (text(["25", "50", "100", "12.5"]), {}, "these look like per cent: --percent"),
-    (text(["25%", "50%", "100%", "12.5%"]), {}, "per cent signs"),
-    (text(words=("no", "yes")), {}, "expected 0 or 1"),
-    (text(["1_0", "0.5", "1", "0"]), {}, "line 2: column 'p' is '1_0'; expected a number"),
-    (text(header=("p", "p", "y")), {"forecasts": ("p",)}, "has several columns 'p'; expected one"),
-    (text(header=("1", "2", "3")), {}, "the first line holds numbers"),
-    (text().encode("latin-1"), {}, "(invalid continuation byte); expected"),
-    (text().encode("utf-16-be"), {"delimiter": ","}, "expected"),
-    (text(), {"delimiter": ";;"}, "delimiter = ';;'"),
-]
-
-
-@pytest.mark.parametrize(("data", "asked", "words"), REFUSED, ids=range(len(REFUSED)))
-def test_they_refuse_the_same(tmp_path, data, asked, words):
+def test_they_refuse_the_same(tmp_path):
     path = tmp_path / "f.csv"
-    path.write_bytes(data if isinstance(data, bytes) else data.encode())
-    for read in ways(path, Asked(**asked)):
-        with pytest.raises(OnlinecalError) as caught:
-            read()
-        assert words in str(caught.value)
-        assert "\n" not in str(caught.value)
-
-
-def test_several_columns_of_forecasts_are_not_guessed_among(tmp_path):
-    path = tmp_path / "f.csv"
-    path.write_text("p,q,forecast,y\n0.5,0.5,0.5,1\n")
-    for use in (
-        lambda: recalibrate_file(str(path), tmp_path / "out.csv", "calibeating"),
-        lambda: watch(Monitor(), path, Asked()),
+    for data, asked, words in (
+        (text(["25", "50", "100", "12.5"]), {}, "these look like per cent: --percent"),
+        (text(["25%", "50%", "100%", "12.5%"]), {}, "per cent signs"),
+        (text(words=("no", "yes")), {}, "expected 0 or 1"),
+        (text(["1_0", "0.5", "1", "0"]), {}, "line 2: column 'p' is '1_0'; expected a number"),
+        (text(header=("p", "p", "y")), {"forecasts": ("p",)}, "has several columns 'p'; expected one"),
+        (text(header=("1", "2", "3")), {}, "the first line holds numbers"),
+        (text().encode("latin-1"), {}, "(invalid continuation byte); expected"),
+        (text().encode("utf-16-be"), {"delimiter": ","}, "expected"),
+        (text(), {"delimiter": ";;"}, "delimiter = ';;'"),
     ):
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
+        for read in WAYS:
+            with pytest.raises(OnlinecalError) as caught:
+                read(path, Asked(**asked))
+            assert words in str(caught.value)
+    # Among several columns of forecasts none is guessed where one is asked for.
+    path.write_text("p,q,forecast,y\n0.5,0.5,0.5,1\n")
+    for read in (watched, lambda *_: recalibrate_file(str(path), tmp_path / "out.csv", "calibeating")):
         with pytest.raises(InvalidData, match="columns 'p', 'forecast' might be the forecasts; expected"):
-            use()
+            read(path, Asked())
 
 
 def test_files_that_do_not_grow_line_by_line(tmp_path):
@@ -150,16 +136,11 @@ def test_rows_that_are_left_out_or_sorted_stay_in_their_places(tmp_path):
 
 
 def test_a_positive_word_that_never_occurs_is_refused(tmp_path):
-    """Before anything is told; and a word that comes late is waited for, by `measure` and by `watch`."""
+    """Before anything is told; and a word that comes late is waited for."""
     file, state, asked, found = tmp_path / "f.csv", tmp_path / "s", Asked(positive="ja"), []
     file.write_text("p,y\n" + "0,yes\n" * 1000 + "1,no\n" * 1000)
-    for one in (
-        lambda: read_log(Table(str(file)), asked),
-        lambda: watch(Monitor(), file, asked, found=found.append, state=state),
-    ):
-        with pytest.raises(InvalidData) as caught:
-            one()
-        assert str(caught.value) == f"{file}: no row of column 'y' holds 'ja'; there are: 'no', 'yes'"
+    with pytest.raises(InvalidData, match="no row of column 'y' holds 'ja'; there are: 'no', 'yes'"):
+        watch(Monitor(), file, asked, found=found.append, state=state)
     assert found == []
     # The state has taken nothing, so that the word may be mended, and come in the end.
     file.write_text(file.read_text() + "0.5,ja\n")
@@ -167,20 +148,20 @@ def test_a_positive_word_that_never_occurs_is_refused(tmp_path):
     assert monitor.events == 0
     watch(monitor, file, replace(asked, positive="Ja ", negative=("no", "yes")), state=state)
     assert monitor.events == 2001
-    # Any pieces, and the questions that have no outcome yet.
-    late, whole, said = replace(asked, key="id", negative=("no", "never")), Monitor(), []
-    feed = Feed(monitor := Seen(), "x", late)
+
+
+def test_lines_wait_for_the_positive_word_in_any_pieces():
+    """With the questions that have no outcome yet, which alone are no reason to wait at the end."""
+    late, said = Asked(positive="ja", key="id", negative=("no", "never")), []
+    feed = Feed(monitor := Monitor(), "x", late, said.append)
     data = b"id,p,y\n1,0.5,\n2,0.5,no\n\n3,0.5,never\n4,0.5,ja\n1,,no\n5,0.25,no\n"
     for at in range(len(data)):
         feed.take(data[at : at + 1])
         assert (monitor.events > 0) is (at > data.index(b"1,,no") + 4)
+        assert (monitor.open > 0) <= (at > data.index(b"ja"))
+    whole = Monitor()
     whole.update([0.5, 0.5, 0.5, 0.5, 0.25], [0, 0, 0, 1, 0])
     assert (monitor.events, monitor.log_e) == (5, whole.log_e)
-    feed = Feed(monitor := Monitor(), "x", late, said.append)
-    for data in (b"id,p,y\n1,0.5,\n", b"", b"2,0.5,no\n", b"", b""):
-        feed.take(data)
-    assert monitor.open == 0
-    assert said == ["no line of x holds 'ja' yet; none is taken before one does"]
-    feed = Feed(monitor := Monitor(), "x", late)
-    feed.take(b"id,p,y\n1,0.5,\n", last=True)
+    assert said.count("no line of x holds 'ja' yet; none is taken before one does") == 1
+    Feed(monitor := Monitor(), "x", late).take(b"id,p,y\n1,0.5,\n", last=True)
     assert monitor.open == 1

@@ -178,39 +178,22 @@ def test_lines_at_once_are_lines_one_by_one(monkeypatch, wrong, odd, asked):
         assert found[0][1] == ""
 
 
-def test_lines_that_wait_are_read_at_once(monkeypatch, wrong):
-    """Where there is nothing odd, none is looked at by itself; the first lines also tell the columns, and questions."""
-    looked_at, rows = [], Feed._rows
-    monkeypatch.setattr(
-        Feed, "_rows", lambda self, lines, *more: looked_at.append(len(lines)) or rows(self, lines, *more)
-    )
-    assert fed(wrong[2].encode())[0].events == 300
-    assert looked_at == [300, 300, 300]
-
-
 # ---------------------------------------------------------------- files
 
 
 def test_a_file_in_parts_is_the_file_at_once(tmp_path, wrong, whole):
+    """Each alarm is told once, and a line that was refused is met again when it is mended."""
     text, file, state, said = wrong[2], tmp_path / "a.csv", tmp_path / "s.npz", []
-    cut = len(text) // 3
-    for end in (cut, 2 * cut, len(text)):
-        # A cut within a line is a line that is not there yet.
-        file.write_text(text[: text.rfind("\n", 0, end) + 1])
+    lines = text.splitlines(keepends=True)
+    for end in (100, 200, 301):
+        file.write_text("".join(lines[:end]))
         monitor = Monitor.load(state) if state.exists() else Monitor()
         assert not watch(monitor, file, Asked(), state=state, found=said.append)
+        file.write_text("".join([*lines[:end], "0.5,7\n"]))
+        with pytest.raises(InvalidData, match=f"line {end + 1}"):
+            watch(monitor, file, Asked(), state=state)
     assert same(Monitor.load(state), whole)
     assert tuple(said) == whole.alarms
-    # A bad line is met again when it is mended.
-    state.unlink()
-    file.write_text("p,y\n0.5,1\n0.5,7\n0.25,0\n")
-    with pytest.raises(InvalidData, match="line 3"):
-        watch(Monitor(), file, Asked(), state=state)
-    monitor = Monitor.load(state)
-    assert monitor.events == 1
-    file.write_text("p,y\n0.5,1\n0.5,0\n0.25,0\n")
-    watch(monitor, file, Asked(), state=state)
-    assert monitor.events == 3
 
 
 def test_a_file_that_is_replaced_is_followed_where_it_goes_on(tmp_path):
@@ -266,13 +249,14 @@ def test_a_named_pipe_is_watched_to_its_end(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=("p,y\n0.5,1\n0.25,0\n",))
     writer.start()
-    monitor = Monitor()
-    watch(monitor, tmp_path / "pipe", Asked())
+    watch(monitor := Monitor(), tmp_path / "pipe", Asked())
     writer.join()
     assert monitor.events == 2
 
 
-def test_it_follows_a_file_until_it_is_stopped_alone(tmp_path, wrong, whole):
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_it_follows_a_file_until_it_is_stopped_and_loses_and_doubles_nothing(tmp_path, wrong, whole, end):
+    """Nor does one that an error ends while it tells an alarm. Meanwhile the state belongs to it alone."""
     file, state, lines = tmp_path / "a.csv", tmp_path / "s.npz", wrong[2].splitlines(keepends=True)
     first = whole.alarms[0].event + 2
     file.write_text("".join(lines[:first]))
@@ -280,26 +264,36 @@ def test_it_follows_a_file_until_it_is_stopped_alone(tmp_path, wrong, whole):
         [sys.executable, "-m", "onlinecal", "watch", str(file), "--follow", "--state", str(state), "--json"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
-    found = [json.loads(running.stdout.readline())]
-    # Meanwhile the state belongs to it.
-    error = onlinecal("watch", "a.csv", "--state", "s.npz", cwd=tmp_path, rc=2).stderr
-    assert "s.npz is being written by process" in error
-    with file.open("a") as more:
-        for at in range(first, len(lines), 60):
-            more.write("".join(lines[at : at + 60]))
-            more.flush()
-            time.sleep(0.05)
     deadline = threading.Timer(120, running.kill)
     deadline.start()
-    while len(found) < len(whole.alarms):
-        found.append(json.loads(running.stdout.readline()))
-    running.send_signal(signal.SIGINT)
+    found = [json.loads(running.stdout.readline())]
+    error = onlinecal("watch", "a.csv", "--state", "s.npz", cwd=tmp_path, rc=2).stderr
+    assert "s.npz is being written by process" in error
+    if end == signal.SIGINT:
+        with file.open("a") as more:
+            for at in range(first, len(lines), 60):
+                more.write("".join(lines[at : at + 60]))
+                more.flush()
+                time.sleep(0.05)
+        while len(found) < len(whole.alarms):
+            found.append(json.loads(running.stdout.readline()))
+    running.send_signal(end)
     rest, errors = running.communicate(timeout=60)
     deadline.cancel()
-    assert running.returncode == 130, errors
-    assert [one["event"] for one in found] == [alarm.event for alarm in whole.alarms]
-    assert json.loads(rest.splitlines()[-1])["alarms"] == len(whole.alarms)
-    # Lines taken before the stop are kept; going on takes the rest.
+    assert running.returncode == (130 if end == signal.SIGINT else -end), errors
+    assert [one["event"] for one in found] == [alarm.event for alarm in whole.alarms[: len(found)]]
+    if end == signal.SIGINT:
+        assert json.loads(rest.splitlines()[-1])["alarms"] == len(whole.alarms)
+    else:
+        file.write_text(wrong[2])
+
+        def broken(alarm):
+            raise BrokenPipeError
+
+        with pytest.raises(BrokenPipeError):
+            watch(
+                Monitor.load(state) if state.exists() else Monitor(), file, Asked(), state=state, found=broken
+            )
     monitor = Monitor.load(state)
     watch(monitor, file, Asked(), state=state)
     assert same(monitor, whole)
@@ -307,85 +301,46 @@ def test_it_follows_a_file_until_it_is_stopped_alone(tmp_path, wrong, whole):
 
 def test_an_alarm_is_kept_at_once(tmp_path, monkeypatch, wrong):
     """So a watch that is killed after it does not tell it again."""
-    path, state, kept = tmp_path / "x.csv", tmp_path / "state", []
+    path, kept, save = tmp_path / "x.csv", [], Monitor.save
     path.write_text(wrong[2])
     monkeypatch.setattr(watching, "SAVED", 1e9)
     monkeypatch.setattr(watching, "CHUNK", 256)
-    save = Monitor.save
     monkeypatch.setattr(Monitor, "save", lambda self, to: (kept.append(len(self.alarms)), save(self, to)))
-    monitor = Monitor()
-    watch(monitor, path, Asked(), state=state)
+    watch(monitor := Monitor(), path, Asked(), state=tmp_path / "state")
     # Once after each piece with an alarm, and at the end.
     assert kept == [*range(1, len(monitor.alarms) + 1), len(monitor.alarms)]
-
-
-def test_a_watch_that_is_killed_loses_and_doubles_nothing(tmp_path, wrong, whole):
-    """By the system while it waits, and by an error while an alarm is told."""
-    file, state, lines = tmp_path / "a.csv", tmp_path / "s.npz", wrong[2].splitlines(keepends=True)
-    file.write_text("".join(lines[: whole.alarms[0].event + 2]))
-    running = subprocess.Popen(
-        [sys.executable, "-m", "onlinecal", "watch", str(file), "--follow", "--state", str(state), "--json"],
-        stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    )  # fmt: skip
-    assert json.loads(running.stdout.readline())["event"] == whole.alarms[0].event
-    running.kill()
-    running.communicate()
-    file.write_text(wrong[2])
-
-    def broken(alarm):
-        raise BrokenPipeError
-
-    with pytest.raises(BrokenPipeError):
-        watch(Monitor.load(state) if state.exists() else Monitor(), file, Asked(), state=state, found=broken)
-    monitor = Monitor.load(state)
-    watch(monitor, file, Asked(), state=state)
-    assert same(monitor, whole)
 
 
 # ---------------------------------------------------------------- the command
 
 
 def test_the_command(tmp_path, wrong, whole):
-    (tmp_path / "a.csv").write_text(wrong[2])
-    done = onlinecal("watch", "a.csv", "--state", "s.npz", cwd=tmp_path, rc=1)
-    lines, alarms = done.stdout.splitlines(), len(whole.alarms)
-    told = [*map(str, whole.alarms[:PRINTED]), *["…", *summary(whole.alarms)] * (alarms > PRINTED)]
-    shown = len("\n".join(told).splitlines())
-    assert lines[:shown] == "\n".join(told).splitlines()
-    assert lines[shown] == f"300 events, {alarms} alarms"
-    assert lines[shown + 1].startswith("since the last alarm: e = ")
-    assert lines[-2].startswith(
-        "Not calibrated (a false alarm has a probability of at most 0.05): predictions "
-    )
-    assert lines[-1] == "Next: onlinecal recalibrate a.csv -o a_better.csv"
-    assert "the probability that there is ever an alarm is at most 0.05" in done.stderr
-    # Nothing new: no new alarm, and the same end.
-    again = onlinecal("watch", "a.csv", "--state", "s.npz", cwd=tmp_path, rc=1)
-    assert again.stdout.splitlines() == lines[shown:]
+    """Of many alarms there is a summary; with nothing new it ends as before, without an alarm."""
+    for name, text, more in (
+        ("a", wrong[2], ""),
+        ("b", "p,y\n" + "0.9,0\n" * 800 + "1,0\n" * 3, "--restart same"),
+    ):
+        (tmp_path / f"{name}.csv").write_text(text)
+        line = f"watch {name}.csv --state {name} {more}"
+        done, monitor = onlinecal(line, cwd=tmp_path, rc=1), Monitor.load(tmp_path / name)
+        lines, alarms = done.stdout.splitlines(), monitor.alarms
+        told = [*map(str, alarms[:PRINTED]), *["…", *summary(alarms)] * (len(alarms) > PRINTED)]
+        shown = len("\n".join(told).splitlines())
+        assert lines[:shown] == "\n".join(told).splitlines()
+        assert lines[shown] == f"{monitor.events} events, {len(alarms)} alarms"
+        assert lines[shown + 1].startswith("since the last alarm: e = ")
+        assert lines[-2].endswith(f"a probability of at most 0.05): {alarms[-1].witness.verdict}.")
+        assert lines[-1] == f"Next: onlinecal recalibrate {name}.csv -o {name}_better.csv"
+        assert monitor.promise in done.stderr
+        assert onlinecal(line, cwd=tmp_path, rc=1).stdout.splitlines() == lines[shown:]
+    kinds = f"{len(alarms) - 3} of predictions that are too high, 3 of outcomes that were excluded"
+    assert summary(alarms)[0] == f"{len(alarms)} alarms: {kinds}"
     piped = onlinecal("watch", "-", "--json", cwd=tmp_path, rc=1, input=wrong[2]).stdout.splitlines()
     assert [json.loads(line)["event"] for line in piped[:-1]] == [alarm.event for alarm in whole.alarms]
     assert json.loads(piped[-1])["bias_upper"] == whole.bias().upper
-    for arguments, words in (
-        ("a.csv --alpha 2", "alpha"), ("none.csv", "no such file"), (".", "is a directory"),
-        ("a.csv --state a.csv", "not a file that a monitor was saved in"), ("-", "no rows"),
-    ):  # fmt: skip
-        done = onlinecal("watch", *arguments.split(), cwd=tmp_path, rc=2, input="p,y\n")
-        (error,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-        assert words in error
     quiet = onlinecal("watch", "-", cwd=tmp_path, input="p,y\n0.5,1\n").stdout
     assert "1 event, 0 alarms\nsince the beginning: e = " in quiet
-
-
-def test_many_alarms_are_a_summary(tmp_path):
-    (tmp_path / "log.csv").write_text("p,y\n" + "0.9,0\n" * 800 + "1,0\n" * 3)
-    alarms = Monitor(0.05, restart="same").update([0.9] * 800 + [1.0] * 3, [0] * 803)
-    done = onlinecal("watch", "log.csv", "--restart", "same", cwd=tmp_path, rc=1)
-    lines, said = done.stdout.splitlines(), summary(alarms)
-    told = "\n".join([*map(str, alarms[:PRINTED]), "…", *said]).splitlines()
-    assert lines[: len(told)] == told
-    assert lines[len(told)].startswith("803 events, ")
-    kinds = f"{len(alarms) - 3} of predictions that are too high, 3 of outcomes that were excluded"
-    assert said[0] == f"{len(alarms)} alarms: {kinds}"
+    assert "no rows" in onlinecal("watch", "-", cwd=tmp_path, rc=2, input="p,y\n").stderr
 
 
 @pytest.fixture
@@ -417,11 +372,7 @@ def test_another_test_does_not_go_on(kept):
             error = refused(file, *options.split(), input="p,y\n1,1\n")
             assert was in error
             assert "another --state" in error
-    error = refused("-", input="t,p,y\n3,50,0\n")
-    assert "standard input: the state is of a file; expected the same, or another --state" in error
-    for text in ("p,q,y,z,t,k\n10,20,1,0,1,a\n20,10,1,1,2,b\n30,30,1,1,3,c\n", "p,q,y,z,t,k\n", ""):
-        (kept / "a.csv").write_text(text)
-        assert "a.csv does not go on where the watch stopped, after 40 bytes" in refused("a.csv")
+    assert "the state is of a file" in refused("-", input="t,p,y\n3,50,0\n")
     assert (kept / "s").read_bytes() == before
     # The name of a file is no part of it, and what is not asked for is what it was.
     (kept / "b.csv").write_text(grown)
@@ -444,7 +395,6 @@ def test_a_file_that_is_no_state_is_refused_in_plain_words(kept, seed):
         no.write_bytes(other)
         with pytest.raises(StoreError, match="no is not a file that a monitor was saved in; expected one of"):
             Monitor.load(no)
-        assert no.read_bytes() == other
     # Any bytes changed: it is read, or refused. A wrong one is read with probability 2^-32, where the sum is the same.
     for _ in range(100):
         bad = bytearray(good)
