@@ -47,18 +47,6 @@ def replayed(p, y, way="calibeating", **options):
 # ---------------------------------------------------------------- what comes out
 
 
-def test_calibeating_by_its_definition(seed):
-    p, y = stream(seed)
-    found = recalibrate(p, y, "calibeating", measures=["brier"])
-    seen = {}
-    for one, outcome, made in zip(p, y, found.forecasts, strict=True):
-        bucket = seen.setdefault(math.floor(round(one * 100)) // 5 if one < 1 else 19, [])
-        assert made == pytest.approx(np.mean([*bucket, one]), abs=1e-15)
-        bucket.append(outcome)
-    assert found.before["brier"] == pytest.approx(((p - y) ** 2).mean())
-    assert found.after["brier"] == pytest.approx(((found.forecasts - y) ** 2).mean())
-
-
 @every_way
 def test_another_future_changes_nothing_before_it(way, bins, seed):
     """Nor what is not known yet: the outcome of row i is known at times[i] + 10."""
@@ -156,26 +144,21 @@ def test_a_change_for_the_worse_is_told():
     after = float(((worse.forecasts - y) ** 2).mean())
     assert brier == f"The Brier score became worse: 0.25 before, {after:.4g} after."
     assert log.startswith("The log loss became worse: 0.6931 before, 0.7")
-    assert todo == "Without intervals of the changes it is not known whether this is more than chance."
+    assert todo.startswith("Without intervals")
     assert " ".join(worse.cautions) in " ".join(str(worse).split())
     few = recalibrate(p, y, measures=["brier"], bootstrap=100)
-    assert few.cautions[-1] == "No interval of these changes is above 0: they may be chance."
+    assert few.cautions[-1].startswith("No interval of these changes is above 0")
     options = {"bins": 1, "measures": ["brier"], "bootstrap": 100}
     late = recalibrate(p, np.tile([0.0, 1.0], 20), Scalar(Overreacting), **options)
     assert few.changes[0].interval[0] <= 0.0 < late.changes[0].interval[0]
-    keep = "Keep the forecasts as they were, or use the default, 'aggregated', which can fall back on them."
-    assert late.cautions[-1] == keep
+    assert late.cautions[-1].startswith("Keep the forecasts as they were, or use the default, 'aggregated'")
     same = recalibrate(p, y, "unchanged", measures=["smooth_ce"])
     assert (same.cautions, "caution" in str(same)) == ((), False)
     coin = JointDistribution.from_samples([0.5, 0.5], [0, 1])
-    for made, words in (
-        ([0.0, 0.5], "0.6931 before, infinite after: 0 or 1 was forecast and was wrong."),
-        ([0.5 + 1e-7, 0.5], "0.25 before, 0.2500001 after"),
-    ):
-        sentences = for_the_worse(
-            coin, JointDistribution.from_samples(made, [1, 0] if made[0] == 0 else [0, 1])
-        )
-        assert words in sentences[-1] or words in sentences[0]
+    (infinite,) = for_the_worse(coin, JointDistribution.from_samples([0.0, 0.5], [1, 0]))[1:]
+    assert "0.6931 before, infinite after: 0 or 1 was forecast and was wrong." in infinite
+    near, *_ = for_the_worse(coin, JointDistribution.from_samples([0.5 + 1e-7, 0.5], [0, 1]))
+    assert "0.25 before, 0.2500001 after" in near
 
 
 # ---------------------------------------------------------------- intervals of the change
@@ -211,20 +194,32 @@ def expected(score, p, q):
     return -q * np.log(p) - (1.0 - q) * np.log(1.0 - p)
 
 
-@pytest.mark.parametrize("slope", [0.4, 1.0])
-def test_intervals_of_scores_hold_the_mean_expected_difference(seed, slope):
-    """They are made for 95 %; fewer than the 1e-8 quantile of Binomial(400, 0.93). A third as wide, they hold 63 %."""
+def rare(generator, runs, n, rate):
+    """Likewise of rare events: what was made of p is better."""
+    p = 1e-4 + 2.0 * rate * 0.999 * generator.random((runs, n))
+    q = 0.5 * (p + rate)
+    return p, q, q, (generator.random((runs, n)) < q).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("law", "n", "parameter"),
+    [(learnt, 300, 0.4), (learnt, 300, 1.0), *((rare, n, rate) for rate in (0.5, 0.02) for n in (10, 100))],
+)
+def test_intervals_of_scores_hold_the_mean_expected_difference(law, n, parameter, seed):
+    """They are made for 95 %; fewer than the 1e-8 quantile of Binomial(400, 0.93), or 0.94 for rare events. A third as
+    wide, they hold 63 %. By Student's law they held 70 % to 93 % for rare events.
+    """
     runs = 400
-    p, made, q, y = learnt(np.random.default_rng([seed, 61]), runs, 300, slope)
+    p, made, q, y = law(np.random.default_rng([seed, 61]), runs, n, parameter)
     held, third = dict.fromkeys(SCORES, 0), dict.fromkeys(SCORES, 0)
     for i in range(runs):
         for name, (low, high) in replay._paired(p[i], made[i], y[i], 199, i).items():
             truth = float((expected(name, made[i], q[i]) - expected(name, p[i], q[i])).mean())
             held[name] += low <= truth <= high
             third[name] += abs(truth - 0.5 * (low + high)) <= (high - low) / 6.0
-    assert min(held.values()) >= stats.binom.ppf(1e-8, runs, 0.93)
+    assert min(held.values()) >= stats.binom.ppf(1e-8, runs, 0.94 if law is rare else 0.93)
     # Of a true 67 % with a probability below 1e-9 (Hoeffding's inequality).
-    assert max(third.values()) < 0.84 * runs
+    assert law is rare or max(third.values()) < 0.84 * runs
 
 
 def test_intervals_of_other_measures_hold_the_change(full, seed):
@@ -251,21 +246,6 @@ def test_intervals_of_other_measures_hold_the_change(full, seed):
         assert many >= stats.binom.ppf(1e-8, runs, 0.93), name
 
 
-@pytest.mark.parametrize("rate", [0.5, 0.02])
-def test_intervals_of_scores_hold_it_for_rare_events(seed, rate):
-    """Made for 95 %; fewer than the 1e-8 quantile of Binomial(300, 0.94). By Student's law they held 70 % to 93 %."""
-    generator = np.random.default_rng([seed, 63])
-    for n in (10, 100):
-        held = dict.fromkeys(SCORES, 0)
-        for i in range(300):
-            p = 1e-4 + 2.0 * rate * 0.999 * generator.random(n)
-            q = 0.5 * (p + rate)
-            found = replay._paired(p, q, (generator.random(n) < q).astype(float), 199, i)
-            for name, (low, high) in found.items():
-                held[name] += low <= float((expected(name, q, q) - expected(name, p, q)).mean()) <= high
-        assert min(held.values()) >= stats.binom.ppf(1e-8, 300, 0.94), (n, held)
-
-
 def test_what_has_no_change_has_none():
     sure = recalibrate([0.0] * 40 + [0.5], [1.0] + [0.0] * 40, measures=["log_loss"], bootstrap=50)
     assert math.isinf(sure.before["log_loss"])
@@ -287,8 +267,7 @@ def test_the_table_holds_both_evaluations_and_the_change(seed):
             assert "[{:.4g}, {:.4g}]".format(*row.interval) in str(found)
     said = " ".join(str(found).split())
     assert said.startswith("measure before interval after interval")
-    assert "for the mean of its expected differences, each given all that was known before" in said
-    assert "both intervals at 97.5 %" in said
+    assert all(one.how in said for one in found.changes)
     rows = found.table().set_index("measure").to_dict("index")
     for name, row in rows.items():
         assert row["change_upper"] == found.after[name] - found.before[name]
@@ -336,7 +315,6 @@ def test_a_pickle_of_another_version_is_refused():
 
 
 def test_what_is_made_of_a_name():
-    assert method("calibeating") == Calibeating()
     assert method("forecast_hedging", bins=3) == Separate(Doubling(ForecastHedging()))
     assert method("forecast_hedging", bins=3, horizon=100) == Separate(ForecastHedging())
 
@@ -422,35 +400,28 @@ def test_from_a_file_to_a_file(tmp_path, monkeypatch):
     assert (row["measure"], len(row["before_interval"])) == ("brier", 2)
     mended = pd.read_parquet(tmp_path / "b.parquet")["mended"]
     assert mended.tolist() == recalibrate(p, y, Calibeating(bins=3)).forecasts.tolist()
-    # A file is replaced only if that is asked, and never the one that is read.
+    # A file is replaced only if that is asked, as a whole, and never the one that is read.
     given = "recalibrate", "mine.csv", "-o", "b.csv", "--measure", "brier"
     (tmp_path / "b.csv").write_text("old")
-    said = onlinecal(*given, cwd=tmp_path, rc=2)
-    assert said.stderr == "error: b.csv exists; expected the name of a new file, or --overwrite\n"
-    assert (said.stdout, (tmp_path / "b.csv").read_text()) == ("", "old")
+    assert "b.csv exists" in onlinecal(*given, cwd=tmp_path, rc=2).stderr
     with monkeypatch.context() as full:
         full.setattr(Path, "write_bytes", lambda path, data: os.truncate(path, -path.write_text("half")))
         onlinecal(*given, "--overwrite", cwd=tmp_path, rc=2)
     assert (tmp_path / "b.csv").read_text() == "old"
     onlinecal(*given, "--overwrite", cwd=tmp_path)
     assert (tmp_path / "b.csv").read_text().count("\n") == TEXT.count("\n")
-    said = onlinecal("recalibrate", "mine.csv", "-o", "mine.csv", "--overwrite", cwd=tmp_path, rc=2).stderr
-    assert "mine.csv is the file that is read; expected another name" in said
+    onlinecal("recalibrate", "mine.csv", "-o", "mine.csv", "--overwrite", cwd=tmp_path, rc=2)
     assert file.read_text() == TEXT
 
 
-@pytest.mark.parametrize(
-    ("known", "wanted"), [([3, None, 3, 4], [0.5] * 4), ([2, 3, 3, 4], [0.5, 0.5, 0.75, 0.625])]
-)
-def test_times_of_outcomes(tmp_path, known, wanted):
-    frame = pd.DataFrame({"p": [0.5] * 4, "y": [1, 1, 0, None], "t": [1, 2, 3, 4], "r": known})
-    frame.to_csv(tmp_path / "a.csv", index=False)
-    frame.to_parquet(tmp_path / "a.parquet")
-    for name in ("a.csv", "a.parquet"):
-        asked = Asked(time="t", resolved="r")
-        found, _ = recalibrate_file(
-            str(tmp_path / name), tmp_path / f"{name}.csv", "calibeating", asked=asked
-        )
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_times_of_outcomes(tmp_path, name):
+    for known, wanted in (([3, None, 3, 4], [0.5] * 4), ([2, 3, 3, 4], [0.5, 0.5, 0.75, 0.625])):
+        frame = pd.DataFrame({"p": [0.5] * 4, "y": [1, 1, 0, None], "t": [1, 2, 3, 4], "r": known})
+        frame.to_csv(tmp_path / "a.csv", index=False)
+        frame.to_parquet(tmp_path / "a.parquet")
+        options = {"asked": Asked(time="t", resolved="r"), "overwrite": True}
+        found, _ = recalibrate_file(str(tmp_path / name), tmp_path / "out.csv", "calibeating", **options)
         assert found.forecasts.tolist() == wanted
 
 
@@ -512,15 +483,9 @@ def test_a_question_that_comes_back_needs_the_time_of_its_outcome(tmp_path):
     rows = [f"q{i},{t},{t + 9},{0.3 + 0.05 * i},{i % 2}\n" for t in range(5) for i in range(8)]
     (tmp_path / "p.csv").write_text("question,t,known,p,y\n" + "".join(rows))
     for asked, told in ((Asked(), True), (Asked(time="t"), True), (Asked(time="t", resolved="known"), False)):
-        found = recalibrate_file(
-            str(tmp_path / "p.csv"),
-            tmp_path / "new.csv",
-            "calibeating",
-            measures=["brier"],
-            asked=asked,
-            overwrite=True,
-        )[1]
-        assert any("'question' come back" in text and "--resolved" in text for text in found) == told
+        options = {"measures": ["brier"], "asked": asked, "overwrite": True}
+        _, said = recalibrate_file(str(tmp_path / "p.csv"), tmp_path / "new.csv", "calibeating", **options)
+        assert any("'question' come back" in text for text in said) == told
 
 
 def test_an_index_of_dates_that_falls_is_refused():
