@@ -68,22 +68,6 @@ def test_two_actions_on_levels_that_are_as_good_as_equal(gamma, data):
     assert (1 - t) * low[0] + t * low[1] == pytest.approx((1 - t) * high[0] + t * high[1], abs=1e-15)
 
 
-@given(gammas(), decision_tasks())
-def test_swap_regret_is_an_average_bregman_divergence(gamma, task):
-    assume(not oracle.crowded(gamma, task))
-    table = task.table
-
-    def phi(p):
-        return ((1 - p) * table[:, 0] + p * table[:, 1]).max()
-
-    total = 0.0
-    for v, w, q in zip(gamma.predictions, gamma.mass, gamma.means, strict=True):
-        slopes = (table[:, 1] - table[:, 0])[oracle.tied(float(v), task)]
-        # Of the subgradients at a kink, the one against the forecaster.
-        total += w * max(phi(q) - phi(v) - slope * (q - v) for slope in slopes)
-    assert tasks.swap_regret(gamma, task) == pytest.approx(total, abs=1e-9)
-
-
 def test_ties_go_against_the_forecaster():
     task = tasks.v_shaped(0.5)
     for q in (0.0, 1.0):
@@ -108,10 +92,8 @@ def test_a_grid_value_lies_on_the_kink_that_is_meant(m):
 
 
 def test_named_tasks_are_what_they_say():
-    assert set(tasks.TASKS) == {"umbrella", "v_shaped", "quadratic", "three_action", "random_task"}
     for constructor in tasks.TASKS.values():
         task = constructor()
-        assert isinstance(task, tasks.Task)
         assert task == constructor() == pickle.loads(pickle.dumps(task))
         assert hash(task) == hash(constructor())
         assert task.name in str(task)
