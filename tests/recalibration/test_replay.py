@@ -90,6 +90,27 @@ def test_outcomes_are_learnt_when_they_are_known():
     assert never.tolist() == [0.5, 0.5, 0.25]
 
 
+#: Σ of the forecasts, and of those of outcomes 1
+ON_RECORD = {
+    "aggregated": (76.7607492472465, 37.75775782063948), "calibeating": (72.67349090909092, 31.499481637806635),
+    "platt": (78.35949774885344, 35.29959541609374), "tracking": (74.03148029724676, 34.03963266328791),
+    "isotonic_refitted": (60.19628367065228, 26.991393499078253),
+    "platt_refitted": (58.20499293678485, 26.135727754327746),
+    "smooth_refitted": (58.6962106092797, 25.859643239693455),
+    "venn_abers_refitted": (66.93879497891726, 29.907598608922438),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", METHODS)
+def test_numbers_are_those_on_record(way):
+    """Of forecasts that are too sure, after 20 outcomes 0. When batch methods are fitted again is seen here alone."""
+    p = np.round(np.arange(1, 201) * 0.6180339887498949 % 1.0, 3)
+    y = np.where(np.arange(200) < 20, 0.0, np.arange(200) * 7 % 11 < 8.0 * p)
+    p[:20] *= 0.4
+    made = replayed(p, y, way)
+    assert (made.sum(), made @ y) == pytest.approx(ON_RECORD[way], rel=1e-7)
+
+
 def test_it_mends_what_is_wrong(seed):
     """y ~ Ber(p²): recalibration gains (p − p²)² on average, 1/30, less what learning costs. 3000 rounds; the standard
     error of the mean difference is below 0.004. So half of the gain is five of them away: failures < 1e-6."""
@@ -111,16 +132,6 @@ def test_none_says_what_an_outcome_makes_infinitely_wrong(way, seed):
     least = 0.004 if way.endswith("refitted") else 0.0
     assert least < found.forecasts.min() <= found.forecasts.max() < 1.0 - least
     assert found.after["log_loss"] < 3.0
-
-
-@pytest.mark.parametrize("p", [0.5, 0.001, None], ids=["one level", "rare", "all levels"])
-def test_the_default_leaves_calibrated_forecasts_nearly_as_good(p, seed):
-    """The bounds of `Recalibrator`'s docstring: never broken."""
-    rng = np.random.default_rng(seed)
-    p = rng.random(2000) if p is None else np.full(2000, p)
-    found = recalibrate(p, (rng.random(2000) < p) * 1.0, measures=["brier", "log_loss"])
-    assert 2000 * (found.after["brier"] - found.before["brier"]) <= 1.05
-    assert 2000 * (found.after["log_loss"] - found.before["log_loss"]) <= 2.09
 
 
 class Overreacting:
@@ -497,26 +508,6 @@ def test_an_index_of_dates_that_falls_is_refused():
                 recalibrate(p, y)
         else:
             recalibrate(p, y, measures=["brier"])
-
-
-@pytest.mark.parametrize("way", ["platt", "tracking"])
-def test_few_rows_cost_little(way, seed):
-    """Calibrated forecasts, 200 times 10 rows: the Brier score grows by .00 to .02; by .1 with the ridge 1."""
-    assert METHODS[way].ridge == 100.0
-    rng = np.random.default_rng(seed)
-    found = {}
-    for name in (way, {"name": {"platt": "online_platt", "tracking": "tracking_platt"}[way]}):
-        grown = []
-        for p in rng.random((200, 10)):
-            y = (rng.random(10) < p) * 1.0
-            mender, made = Recalibrator(name), []
-            for base, outcome in zip(p.tolist(), y.tolist(), strict=True):
-                asked = mender.ask(base)
-                made.append(asked.forecast)
-                mender.tell(asked, outcome)
-            grown.append(float(((np.array(made) - y) ** 2 - (p - y) ** 2).mean()))
-        found[isinstance(name, str)] = np.mean(grown)
-    assert found[True] < 0.03 < 0.05 < found[False]
 
 
 @pytest.mark.parametrize("of", ["isotonic", "platt", "smooth", "venn_abers"])

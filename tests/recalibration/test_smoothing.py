@@ -49,6 +49,7 @@ def test_it_is_calibrated_and_near(samples, sigma):
     if sigma is None:
         assert fitted.sigma == pytest.approx(oc.measures.smooth_ece(gamma))
         assert moved <= fitted.bound + 5e-4
+        assert fitted.bound == pytest.approx(2.5958 * fitted.sigma, rel=1e-4)  # 1 + 2√(2/π)
 
 
 def test_without_the_second_step_it_is_not_calibrated():
