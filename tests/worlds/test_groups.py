@@ -19,18 +19,19 @@ class Desk:
             market.resolve(question, number % 2)
 
 
+def played(member):
+    desk = type("Desk", (Desk,), {"member": member})
+    return oc.play("group_hedging", desk, horizon=60, runs=2, measures=["ece", "multi_ece"], progress=False)
+
+
 @pytest.mark.parametrize("member", [1, True, np.True_, np.float32(1)])
 def test_groups_of_a_world(member):
-    desk = type("Desk", (Desk,), {"member": member})
-    study = oc.play("group_hedging", desk, horizon=60, runs=2, measures=["ece", "multi_ece"], progress=False)
+    study = played(member)
     assert study.curve("rounds @ big").totals[-1].tolist() == [20, 20]
     gamma = study.gamma(stream="big")
     assert (gamma.weight, gamma.positives.sum()) == (20, 10)
 
 
 def test_other_members_of_a_world_are_refused():
-    class Wrong(Desk):
-        member = 2
-
     with pytest.raises(InvalidData, match=r"gave big = 2 with question 3; expected 0 or 1"):
-        oc.play("group_hedging", Wrong, horizon=60, measures="ece", progress=False)
+        played(2)
