@@ -1,26 +1,21 @@
 """The conformance checks: all that is registered passes, and a player that breaks a rule is told which.
 
-The cases come from the registries (tests/examples.py), so a new strategy is covered when it is registered. They are
-played in parts, one of which is fast.
+The cases come from the registries (tests/examples.py), so a new strategy is covered when it is registered.
 """
 
 import itertools
-import json
 import math
-import os
 import pickle
 import re
-import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from onlinecal import forecasters as f
 from onlinecal.checks import conformance as conformance_module
-from onlinecal.checks.conformance import CHECKS, RUNS, _open, _Pair, _repeat, conformance, digest, play_game
-from onlinecal.checks.guarantees import check, report
+from onlinecal.checks.conformance import CHECKS, RUNS, _open, _Pair, _repeat, conformance, play_game
+from onlinecal.checks.guarantees import check
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_key, strategy_label
 from onlinecal.engine.game import Game
@@ -50,13 +45,9 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("examples")
 
 
-def paired(folder, seed):
-    return [_Pair(*pair, seed) for pair in examples.pairs(folder) + examples.class_pairs()]
-
-
 @pytest.fixture(scope="module")
 def pairs(folder, seed):
-    return paired(folder, seed)
+    return [_Pair(*pair, seed) for pair in examples.pairs(folder) + examples.class_pairs()]
 
 
 def once(pairs):
@@ -67,10 +58,6 @@ def once(pairs):
 
 def name(pair):
     return f"{strategy_key(pair.forecaster)} against {strategy_key(pair.nature)}"
-
-
-def digests(pairs):
-    return {name(pair): digest(pair.straight) for pair in pairs}
 
 
 # ---------------------------------------------------------------- ours
@@ -86,35 +73,13 @@ def test_every_strategy_is_covered_can_be_compared_and_pickled(folder, pairs):
         assert (strategy_key(copy), hash(copy)) == (strategy_key(spec), hash(spec))
 
 
-SPAWNED = """
-import json, pathlib, sys
-from tests.checks.test_conformance import digests, once, paired
-json.dump([hash("a"), digests(once(paired(pathlib.Path(sys.argv[1]), int(sys.argv[2]))))], sys.stdout)
-"""
-
-
-@pytest.mark.slow
-def test_same_seed_same_trace_in_a_spawned_process_with_another_hash_seed(folder, pairs, seed):
-    """In one game of each strategy."""
-    root = Path(__file__).parents[2]
-    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH", "")]))
-    other = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    done = subprocess.run(
-        [sys.executable, "-c", SPAWNED, str(folder), str(seed)], cwd=root, capture_output=True, text=True,
-        env=os.environ | {"PYTHONHASHSEED": other, "PYTHONPATH": path},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    hashed, there = json.loads(done.stdout)
-    assert hashed != hash("a")
-    assert there == digests(once(pairs))
-
-
 @pytest.mark.parametrize("part", some_fast(PARTS, range(PARTS)))
 @pytest.mark.parametrize("check", [check for _, check in CHECKS if check is not _repeat])
 def test_the_checks_find_no_fault_in_ours(check, pairs, part):
     """In the games of all pairs. Where a question is asked by hand in each round, in one game of each strategy.
 
-    That the same seed plays the same is shown above, and what they state of themselves in test_facts.py.
+    That the same seed plays the same in every process, tests/whole/test_golden.py shows; what they state of themselves,
+    test_facts.py.
     """
     pairs = pairs[part::PARTS]
     for pair in once(pairs) if check is _open else pairs:
@@ -324,13 +289,3 @@ def test_endless_coins_are_found_though_they_force_as_much(seed):
         assert [v.holds for v in found] == [holds] * 2
         assert all(v.ratio > 1.0 and (v.step > 1.001) is not holds for v in found)
     assert {*(type(mutant) for mutant, *_ in FOUND), mutants.EndlessCoins} == set(mutants.MUTANTS)
-
-
-@pytest.mark.slow
-def test_the_report_finds_a_mistake_at_its_default_size(seed):
-    """By its guarantee, and not by a rule that it breaks."""
-    found = report(["tests.mutants:PlainBiases"], horizon=10_000, runs=16, seed=seed, progress=False)
-    assert not found.good
-    assert not any(finding.fault for _, finding in found.findings)
-    failed = {v.strategy for v in found.guarantees if v.holds is False}
-    assert failed == {strategy_label(mutants.PlainBiases())}

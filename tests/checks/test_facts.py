@@ -266,21 +266,14 @@ def test_memory_that_runs_share_is_measured(where, seed):
 
 
 def test_whom_a_guarantee_binds():
-    ahead, hedging, wrong, seeing = (
-        f.AlmostOneStepAhead(),
-        f.ForecastHedging(),
-        n.Contrarian(),
-        n.Contrarian("draw"),
-    )
+    ahead, hedging = f.AlmostOneStepAhead(), f.ForecastHedging()
+    wrong, seeing = n.Contrarian(), n.Contrarian("draw")
     (mine,), forced, drawn = hedging.guarantees, wrong.guarantees[0], seeing.guarantees[0]
     assert [forced.binds(who, wrong) for who in (ahead, hedging, as_forecaster(Half))] == [True, False, False]
     assert drawn.binds(hedging, seeing)
     assert [mine.binds(hedging, who) for who in (n.Greedy(), seeing)] == [True, False]
-    for against, of, said in (
-        ("forecasters on Sundays", "ece", "Sundays"),
-        (Sight.LAW, 7, "a guarantee on 7"),
-    ):
-        with pytest.raises(InvalidParameter, match=said):
+    for against, of in (("forecasters on Sundays", "ece"), (Sight.LAW, 7)):
+        with pytest.raises(InvalidParameter):
             Guarantee(of, "T", float, "deterministic", against, "", upper=False)
 
 

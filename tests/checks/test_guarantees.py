@@ -12,9 +12,11 @@ from onlinecal import natures as n
 from onlinecal.checks.guarantees import WITH_GROUPS, GuaranteeCheck, Report, check, report
 from onlinecal.core.errors import OnlinecalError, UnknownName
 from onlinecal.core.guarantee import Guarantee, Potential
+from onlinecal.core.strategy import strategy_label
 from onlinecal.growth.outgrowth import outgrowth
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Sight
 from onlinecal.report.listing import print_check
+from tests.mutants import PlainBiases
 
 # ---------------------------------------------------------------- guarantees that lie, or are none
 
@@ -201,7 +203,11 @@ def test_a_report_of_named_strategies(monkeypatch):
     monkeypatch.setattr("onlinecal.checks.guarantees.conformance", lambda *_, **__: iter(()))
     for names, told in ((["constant"], set()), (["constant", "early_stopping"], {"early stopping"})):
         found = report(names, horizon=1000, runs=2, seed=1, progress=False)
+        assert found.good
         assert {v.strategy for v in found.guarantees} == told
+    found = report(["tests.mutants:PlainBiases"], horizon=1000, runs=2, seed=1, progress=False)
+    assert not found.good
+    assert {v.strategy for v in found.guarantees if v.holds is False} == {strategy_label(PlainBiases())}
 
 
 class Nans:
