@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -49,6 +50,21 @@ def test_one_by_one_in_parts_and_at_once_is_the_same(seed, restart):
 # ---------------------------------------------------------------- alarms
 
 
+@pytest.mark.parametrize(
+    ("open_at_once", "numbers"),
+    [(None, (11.312152867813356, 1.0588733838498875e-05, 7.870807711799216)),
+     (2, (10.619017910646456, 2.1177243436803566e-05, 20.718295555787805))],
+)  # fmt: skip
+def test_numbers_are_those_on_record(open_at_once, numbers):
+    """With other bets a test cannot go on: then `onlinecal.monitoring.bets.VERSION` is raised."""
+    p = np.round(np.arange(1, 201) * 0.6180339887498949 % 1.0, 3)
+    y = np.where(np.arange(200) < 20, 0.0, np.arange(200) * 7 % 11 < 8.0 * p)
+    p[:20] *= 0.4
+    monitor = Monitor(restart="never", open_at_once=open_at_once)
+    monitor.update(p, y)
+    assert (monitor.log_e, monitor.p_value, monitor.bias().upper) == pytest.approx(numbers, rel=1e-9)
+
+
 def test_an_alarm_says_where_and_since_when(seed):
     """Calibrated for 3000 events, then [0.6, 0.8) is too high by 0.35. In all of 10^4 simulations it was found within
     4000 more. Bits of evidence an event there are 0.4, so 4000 events give 300 where 15 are needed."""
@@ -60,7 +76,7 @@ def test_an_alarm_says_where_and_since_when(seed):
     assert 3000 < alarm.event < 7000
     assert (w.low <= 0.6 < 0.8 <= w.high) or (0.6 <= w.low < w.high <= 0.8)
     assert w.bias < -0.1
-    assert w.since > 2500
+    assert 2500 < w.since <= alarm.event
     assert f"predictions in {w.interval} are too high by" in str(alarm)
     assert alarm.log_e >= math.log(1 / alarm.alpha)
     assert alarm.epoch_events == alarm.event
@@ -100,23 +116,35 @@ def test_an_alarm_names_a_slope(scale, fault, seed):
     assert named >= 5
 
 
-def test_the_witness_counts_what_there_is(seed):
-    p, y = biased(np.random.default_rng(seed), 400, 0.3)
+@pytest.mark.parametrize("fault", ["too low", "too high", "too bold", "too timid"])
+def test_the_witness_counts_what_there_is(fault, seed):
+    rng = np.random.default_rng(seed)
+    p, y = biased(rng, 4000, {"too low": 0.3, "too high": -0.3}.get(fault, 0.0))
+    if fault in ("too bold", "too timid"):
+        scale = 0.5 if fault == "too bold" else 2.0
+        y = (rng.random(4000) < np.clip(0.5 + scale * (p - 0.5), 0.0, 1.0)) * 1.0
     monitor = Monitor(restart="never")
     monitor.update(p, y)
     w = monitor.witness()
+    assert w.fault == fault
     inside = (p >= w.low) & ((p < w.high) | (w.high == 1.0))
     assert (w.mean_forecast, w.mean_outcome) == pytest.approx((p[inside].mean(), y[inside].mean()))
     assert (w.events, 0.0 < w.share <= 1.0) == (inside.sum(), True)
-    # The task's cost: of those in the interval on the wrong side, had they all done the other thing.
+    assert 1.0 <= w.since <= 4000.0
+    assert 0.0 < w.count <= 4000.0
+    # The task's cost: of those that act, or do not, by their predictions, had they all done the other thing. Of an
+    # interval it is of those on the wrong side of an edge in it, of a slope of any interval.
     costs = []
-    for edge in (e for e in EDGES if w.low <= e <= w.high):
-        side = inside & ((p >= edge) if w.bias < 0 else (p < edge))
-        cost = (edge - y[side]).sum() if w.bias < 0 else (y[side] - edge).sum()
-        costs.append((cost, edge, cost / max(side.sum(), 1)))
-    most, threshold, regret = max(costs)
+    edges = [edge for edge in EDGES if w.low <= edge <= w.high]
+    for a, b in combinations(edges, 2):
+        side = (p >= a) & ((p < b) | (b == 1.0))
+        for acts in (True, False):
+            cost = (a - y[side]).sum() if acts else (y[side] - b).sum()
+            if w.slope is not None or (acts == (w.bias < 0.0) and (b == w.high if acts else a == w.low)):
+                costs.append((cost, a if acts else b, cost / max(side.sum(), 1), acts))
+    most, threshold, regret, acts = max(costs)
     assert most > 0
-    assert (w.threshold, w.regret) == (threshold, pytest.approx(regret))
+    assert (w.threshold, w.regret, w.acts) == (threshold, pytest.approx(regret), acts)
     assert w.task.payoffs == oc.tasks.v_shaped(w.threshold).payoffs
 
 
@@ -148,6 +176,12 @@ def test_levels_are_spent_or_kept():
     assert len(same.alarms) > len(spend.alarms) > 3
     assert (len(never.alarms), never.level) == (1, 0.0)
     assert never.log_e > 100
+    # Between what a float holds and ten times as much, whether there is one total or several.
+    for monitor in (Monitor(restart="never"), Monitor(restart="never", open_at_once=1)):
+        while monitor.log_e < 711.0:
+            monitor.update(0.99, 0)
+        assert (monitor.e_value, monitor.log_e < 720.0) == (math.inf, True)
+        assert 0.0 <= monitor.p_value < 1e-300
     assert "0.1^k" in same.promise
     assert "is at most 0.1" in spend.promise
 
@@ -210,14 +244,18 @@ def test_the_cautious_monitor_counts_open_questions_at_their_worst(seed):
     assert least <= settled < max(ends)
     # The same of the bias, of three.
     tickets = [ticket, *(monitor.ask(0.3) for _ in range(2))]
-    before = monitor.bias()
+    before, totals = monitor.bias(), []
     assert before.count == 62  # the third is bet on by nobody
+    for low, high, more in ((0.2, 0.3, 0), (0.3, 0.4, 1), (0.4, 0.5, 0)):
+        assert monitor.bias(low, high).count == ((p >= low) & (p < high)).sum() + more
     for outcome in (0, 1):
         other = copy.deepcopy(monitor)
         for each in tickets:
             other.tell(each, outcome)
         assert before.lower <= other.bias().lower + 1e-12
         assert other.bias().upper <= before.upper + 1e-12
+        totals.append(other.bias().total)
+    assert before.total == pytest.approx(sum(totals) / 2.0, abs=1e-12)
 
 
 def test_of_several_totals_each_bets_on_its_own_questions(seed):
@@ -395,3 +433,5 @@ def test_bad_samples_change_nothing(p, y):
 def test_bad_parameters_are_refused(function, wrong):
     with pytest.raises(InvalidParameter):
         function(**wrong)
+    for edges in ([0, 1], np.linspace(0, 1, 65)):  # the fewest and the most
+        assert Monitor(edges=edges, open_at_once=1000).open_at_once == 1000

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import signal
 import subprocess
@@ -299,16 +300,19 @@ def test_it_follows_a_file_until_it_is_stopped_and_loses_and_doubles_nothing(tmp
     assert same(monitor, whole)
 
 
-def test_an_alarm_is_kept_at_once(tmp_path, monkeypatch, wrong):
-    """So a watch that is killed after it does not tell it again."""
+@pytest.mark.parametrize("seconds", [1e9, -1.0])
+def test_an_alarm_is_kept_at_once(tmp_path, monkeypatch, wrong, seconds):
+    """So a watch that is killed after it does not tell it again. Without one what was taken is kept now and then."""
     path, kept, save = tmp_path / "x.csv", [], Monitor.save
     path.write_text(wrong[2])
-    monkeypatch.setattr(watching, "SAVED", 1e9)
+    monkeypatch.setattr(watching, "SAVED", seconds)
     monkeypatch.setattr(watching, "CHUNK", 256)
     monkeypatch.setattr(Monitor, "save", lambda self, to: (kept.append(len(self.alarms)), save(self, to)))
     watch(monitor := Monitor(), path, Asked(), state=tmp_path / "state")
-    # Once after each piece with an alarm, and at the end.
-    assert kept == [*range(1, len(monitor.alarms) + 1), len(monitor.alarms)]
+    if seconds > 0.0:  # once after each piece with an alarm, and at the end
+        assert kept == [*range(1, len(monitor.alarms) + 1), len(monitor.alarms)]
+    else:  # after each piece, the empty one too, and at the end
+        assert len(kept) == math.ceil(len(wrong[2]) / 256) + 2
 
 
 # ---------------------------------------------------------------- the command
