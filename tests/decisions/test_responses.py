@@ -126,10 +126,8 @@ def test_columns_of_a_panel():
 
 @pytest.mark.parametrize(
     ("make", "given"),
-    [(Rounded, (0,)), (Rounded, (2.5,)), (RoundedDown, (0,)), (RoundedDown, (True,)), (Noisy, (0,)),
-     (Noisy, (float("nan"),)), (Noisy, (0.1, "cauchy")), (Noisy, (0.1, "laplace", 10**6)),
-     (DecisionMaker, ("umbrella", Best())), (DecisionMaker, (tasks.umbrella(), "best")), (as_response, (Rounded,)),
-     (as_response, ({"m": 3},)),
+    [(Noisy, (0.1, "cauchy")), (DecisionMaker, ("umbrella", Best())), (DecisionMaker, (tasks.umbrella(), "best")),
+     (as_response, (Rounded,)), (as_response, ({"m": 3},)),
      *((function, (JointDistribution.from_samples([0.2], [1]), wrong)) for function in FUNCTIONS
        for wrong in (3, None, tasks.umbrella, tasks.QuadraticTask))],
 )  # fmt: skip

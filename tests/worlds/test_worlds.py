@@ -483,8 +483,7 @@ def declaring(**facts):
 
 
 REFUSED = [
-    (lambda: Queue(reacts="act"), "expected one of 'none', 'leave', 'rush'"), (lambda: Beds(beds=0), "beds = 0"),
-    (lambda: Machines(shape=math.nan), "shape = nan"), (lambda: Parts(lot=0.5), "lot = 0.5"),
+    (lambda: Queue(reacts="act"), "expected one of 'none', 'leave', 'rush'"),
     (lambda: simulated(f.Constant(), as_world(type("Deaf", (), {"run": lambda *_: None})), 9), "returned None"),
     (lambda: as_world(Mean), "expected a World, or a class with run"),
     (lambda: simulated(f.Calibeating(), as_world(Bakery), 9), "needs base"),
