@@ -14,6 +14,7 @@ from onlinecal.core.errors import InvalidData, InvalidParameter, StoreError
 from onlinecal.monitoring.alarms import Alarm, Witness
 from onlinecal.monitoring.bets import Epoch
 from onlinecal.monitoring.monitor import EDGES, Monitor
+from onlinecal.monitoring.sequences import half_width
 from tests.marks import slow
 from tests.monitoring.streams import biased, calibrated
 
@@ -256,6 +257,10 @@ def test_the_cautious_monitor_counts_open_questions_at_their_worst(seed):
         assert other.bias().upper <= before.upper + 1e-12
         totals.append(other.bias().total)
     assert before.total == pytest.approx(sum(totals) / 2.0, abs=1e-12)
+    # (y − p)² of the open ones is at most 0.49, and their outcomes are 0 at the lower end and 1 at the upper one.
+    width = half_width(((y - p) ** 2).sum() + 2.0 * 0.49, 0.05, 2)
+    ends = max(y.sum() - width, 0.0), min(y.sum() + 2.0 + width, 62.0)
+    assert (before.lower, before.upper) == pytest.approx(tuple(end - p.sum() - 1.0 for end in ends), rel=1e-9)
 
 
 def test_of_several_totals_each_bets_on_its_own_questions(seed):
