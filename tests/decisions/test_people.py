@@ -60,12 +60,17 @@ def played(forecaster, nature, schedule, everybody, seed):
 
 @pytest.mark.parametrize(("nature", "schedule"), PLAYED)
 @pytest.mark.parametrize("forecaster", [ForecastHedging(), DefensiveForecasting()], ids=["grid", "real"])
-def test_accounts_are_those_of_the_rounds_while_they_are_there(forecaster, nature, schedule, seed):
+def test_accounts_are_those_of_the_rounds_while_they_are_there(
+    forecaster, nature, schedule, seed, monkeypatch
+):
     """And no best response regrets more than the CDL of these rounds."""
     everybody = people(seed)
     game, accounts, rounds = played(forecaster, nature, schedule, everybody, seed)
     entries, bounds = accounts.read(), accounts.cdl()
     assert (Accounts(pickle.loads(pickle.dumps(game)), everybody).read() == entries).all()
+    monkeypatch.setattr("onlinecal.decisions.people.LEVELS", 100)  # some at a time
+    assert (accounts.read() == entries).all()
+    assert (accounts.cdl() == bounds).all()
     for k, who in enumerate(everybody):
         for run in range(RUNS):
             mine = (rounds[run].asked >= who.join) & (rounds[run].asked < who.leave)
@@ -150,7 +155,8 @@ class Odd(Arrivals):
     ("spec", "said"),
     [
         ({"join": 5, "leave": 5}, "join before"), ({"join": -1}, "join = -1"), ({"join": math.nan}, "join = nan"),
-        ({"leave": "late"}, "leave = 'late'"), ({"count": 0}, "count"), ({"jion": 3}, "did you mean 'join'"),
+        ({"leave": "late"}, "leave = 'late'"), ({"jion": 3}, "did you mean 'join'"),
+        *(({"count": count}, "count") for count in (0, 100_001)),
         ({"arrivals": {"name": "poisson", "rate": 0}}, "rate = 0"), ({"task": None, "join": 3}, "task"),
         ({"task": "random", "count": 3, "label": 7}, "label = 7"), ({"label": "me"}, "two decision makers"),
         ({"task": {"name": "random", "actions": 0}}, "actions"), ({"task": "umbrela"}, "did you mean 'umbrella'"),

@@ -86,6 +86,7 @@ def test_river_takes_labels_as_often_as_they_count(seed):
         for _ in range(k):
             many.learn_one({"p": a}, bool(b))
     assert [one.predict_proba_one({"p": a}) for a in AT] == [many.predict_proba_one({"p": a}) for a in AT]
-    with pytest.raises(InvalidParameter, match="w = -1"):
-        one.learn_one({"p": 0.5}, True, w=-1)
+    for w in (-1, 10_001):
+        with pytest.raises(InvalidParameter, match=f"w = {w}"):
+            one.learn_one({"p": 0.5}, True, w=w)
     oc.RiverRecalibrator(naive_bayes.GaussianNB()).learn_one({"x": 1.0}, True, w=0.5)

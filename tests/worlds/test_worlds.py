@@ -396,6 +396,8 @@ class Odd:
                     case "callback":
                         market.deadline(question, 0.5, 2)
                         yield env.timeout(1.0)
+                    case "deadline":
+                        market.deadline(question, -0.5, 1)
                     case "late":
                         yield env.timeout(math.nan)
                     case "json":
@@ -417,7 +419,8 @@ class Odd:
         ("outcome", "with 0.5 at 21.0; expected 0 or 1"), ("kind", r"gave the context \['y'\] with question 2"),
         ("nan", "gave x = nan with question 2"), ("swallows", r"gave the context \['z'\]"),
         ("never", "resolved none of 40 questions"), ("callback", "with 2 at 21.5; expected 0 or 1"),
-        ("late", "with 0 at nan"), ("json", "JSONDecodeError.*test_worlds.py"),
+        ("late", "with 0 at nan"), ("deadline", r"gave question 22, asked at 21 the deadline -0\.5"),
+        ("json", "JSONDecodeError.*test_worlds.py"),
     ],
 )  # fmt: skip
 def test_a_world_that_goes_wrong_is_named(fault, words, monkeypatch):
