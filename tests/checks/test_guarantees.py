@@ -227,6 +227,7 @@ class NansOfNature:
 
 @pytest.mark.parametrize("first", [1, 40])
 def test_a_plug_in_that_says_nan_fails_instead_of_ending_the_report(monkeypatch, first):
+    monkeypatch.setattr("onlinecal.checks.conformance._spawn", lambda *_: "")
     if first > 1:  # as if the games of the checks were too short to see it
         monkeypatch.setattr("onlinecal.checks.guarantees.conformance", lambda *_, **__: iter(()))
     for cls in (Nans, NansOfNature):

@@ -201,26 +201,3 @@ def test_a_stay_of_no_time_and_a_join_after_all_have_left_are_no_error(delays, s
         for entry in people.entries.values():
             assert not entry[:, empty].any()
         assert not people.cdl[empty].any()
-
-
-# -------------------------------------------------------------------- in studies
-
-
-def test_a_study_has_the_accounts_and_says_what_is_open():
-    options = {
-        "horizon": 300, "runs": 3, "seed": 2, "measures": ["ece"],
-        "arrivals": {"name": "poisson", "rate": 2}, "delays": [0, {"name": "pareto", "cap": 60}],
-        "decision_makers": [
-            {"task": "umbrella", "join": 20, "leave": 100},
-            {"task": "random", "count": 12, "arrivals": {"name": "poisson", "rate": 0.2}, "stay": 40},
-        ],
-    }  # fmt: skip
-    first, second = (oc.play(ForecastHedging(), Drift(), **options) for _ in range(2))
-    assert first == second
-    for cell in first.cells:
-        who, late = cell.people, "pareto (cap=60) delay" in cell.schedule[1]
-        assert who.entries["swap_regret"].shape == (len(cell.rounds), 13, 3)
-        assert (who.entries["swap_regret"][-1] <= who.cdl * (1 + 1e-12) + 1e-9).all()
-        assert all(0 <= n < t for n, t in zip(cell.open, cell.rounds, strict=True))
-        assert (cell.open[-1] > 0) is late
-        assert len(set(who.join)) == 13

@@ -14,6 +14,7 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.recalibration.estimator import CHUNK
 from onlinecal.recalibration.river_model import BaseForecast
+from tests.marks import slow
 
 
 def stream(seed, n=400):
@@ -31,7 +32,7 @@ def taught(mine, p, y):
 # ---------------------------------------------------------------- scikit-learn
 
 
-@pytest.mark.parametrize(("estimator", "way"), [(None, "aggregated"), (LogisticRegression(), "platt")])
+@pytest.mark.parametrize(("estimator", "way"), [(None, "aggregated"), slow((LogisticRegression(), "platt"))])
 def test_scikit_learns_own_checks(estimator, way):
     found = check_estimator(oc.RecalibratedClassifier(estimator, forecaster=way), on_skip=None, on_fail=None)
     assert len(found) > 30
