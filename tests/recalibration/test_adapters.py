@@ -56,17 +56,18 @@ def test_passthrough_is_the_recalibrator(seed):
     assert (parts.predict_proba(p[:, None]) == said).all()
 
 
-@pytest.mark.parametrize("rare", [False, True])
-def test_fit_forecasts_rows_that_were_not_seen_in_a_random_order(rare, seed):
-    """In as many folds as the smaller class has rows, at most."""
+@pytest.mark.parametrize(("rare", "folds"), [(100, 5), (3, 3), (1, None)])
+def test_fit_forecasts_rows_that_were_not_seen_in_a_random_order(rare, folds, seed):
+    """In as many folds as the smaller class has rows, at most; a class of one row by what has seen all."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(200, 2))
-    y = np.where(rare, np.arange(200) % 67 == 0, X[:, 0] + rng.normal(size=200) > 0).astype(int)
-    model = oc.RecalibratedClassifier(GaussianNB(), seed=seed).fit(X, y)
-    forecasts = cross_val_predict(GaussianNB(), X, y, cv=3 if rare else 5, method="predict_proba")[:, 1]
+    X, y = rng.normal(size=(200, 2)), (np.arange(200) < rare).astype(int)
+    model, base = oc.RecalibratedClassifier(GaussianNB(), seed=seed).fit(X, y), GaussianNB().fit(X, y)
+    forecasts = base.predict_proba(X)[:, 1]
+    if folds is not None:
+        forecasts = cross_val_predict(GaussianNB(), X, y, cv=folds, method="predict_proba")[:, 1]
     order = np.arange(200)
     np.random.default_rng(seed).shuffle(order)
-    mine, base = taught(oc.Recalibrator(), forecasts[order], y[order]), GaussianNB().fit(X, y)
+    mine = taught(oc.Recalibrator(), forecasts[order], y[order])
     for row in X[:20]:
         assert model.predict_proba([row])[0, 1] == mine.mean(float(base.predict_proba([row])[0, 1]))
 

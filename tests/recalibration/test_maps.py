@@ -90,6 +90,7 @@ def test_files_that_are_refused(tmp_path):
         (text[:-9], "is cut off"),
         ("[]", "is no file of a recalibration"),
         ("{}", "is no file of a recalibration"),
+        (json.dumps(said | {"onlinecal": "monitor"}), "is no file of a recalibration"),
         (json.dumps(said | {"version": 2}), "is of version 2, not 1"),
         (other_method(said), "has a map of the method 'sigmoid'; expected one of isotonic, platt"),
         (text.replace("0.2", "0.3"), "is damaged"),

@@ -337,7 +337,7 @@ THREE = [0.2, 0.4, 0.6], [0, 1, 1]
     ("given", "wrong", "error"),
     [
         *[(THREE, {"forecaster": name}, InvalidParameter) for name in
-          ("forecast_hedging", "truthful", 3, {"bins": 3}, {"name": "platt", "rate": 1})],
+          ("forecast_hedging", "truthful", 3, {"bins": 3}, {"name": "platt", "rate": 1}, Separate(ForecastHedging()))],
         *[(THREE, one, InvalidParameter) for one in ({"bins": 0}, {"bins": 2.5}, {"horizon": 0}, {"seed": -1})],
         *[(THREE, {"times": times}, InvalidData) for times in ([0, 2, 1], [0, 1], [0, 1, np.nan])],
         *[(THREE, {"times": [0, 1, 2], "known": known}, InvalidData) for known in ([0, 0, 2], [0, 1])],
@@ -465,7 +465,7 @@ def test_what_is_refused_writes_nothing(tmp_path, text, options, words):
 
 
 @pytest.mark.parametrize(
-    "dates", [["2026-01-03", "2026-01-02", "2026-01-01"], ["2026/02/01", "", "2026/01/01"]]
+    "dates", [["2026-01-03", "2026-01-02", "2026-01-02"], ["2026/02/01", "", "2026/01/01"]]
 )
 def test_dates_that_fall_are_not_replayed_backwards(tmp_path, dates):
     """The same rows in the order of time, with `--time` and by another date that ascends, are taken."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from river import naive_bayes
+from river import linear_model, naive_bayes
 from sklearn.linear_model import LogisticRegression
 
 import onlinecal as oc
@@ -89,4 +89,9 @@ def test_river_takes_labels_as_often_as_they_count(seed):
     for w in (-1, 10_001):
         with pytest.raises(InvalidParameter, match=f"w = {w}"):
             one.learn_one({"p": 0.5}, True, w=w)
-    oc.RiverRecalibrator(naive_bayes.GaussianNB()).learn_one({"x": 1.0}, True, w=0.5)
+    # The classifier is given the weight, if its method takes one.
+    own, mine = linear_model.LogisticRegression(), linear_model.LogisticRegression()
+    own.learn_one({"x": 1.0}, True, w=0.5)
+    for classifier in (mine, naive_bayes.GaussianNB()):
+        oc.RiverRecalibrator(classifier).learn_one({"x": 1.0}, True, w=0.5)
+    assert dict(mine.weights) == dict(own.weights)
