@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from functools import partial
 
 import numpy as np
 from scipy.stats import chi2
@@ -128,10 +129,8 @@ def batches(p, y, rng, spent=True):
     return found
 
 
-def batches_at_alpha(p, y, rng):
-    """Every batch at α: what is often done."""
-    return batches(p, y, rng, spent=False)
-
+#: every batch at α: what is often done
+batches_at_alpha = partial(batches, spent=False)
 
 TESTS = {
     "monitor": monitor,

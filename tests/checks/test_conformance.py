@@ -13,8 +13,17 @@ from dataclasses import dataclass
 import pytest
 
 from onlinecal import forecasters as f
+from onlinecal import natures as n
 from onlinecal.checks import conformance as conformance_module
-from onlinecal.checks.conformance import CHECKS, RUNS, _open, _Pair, _repeat, conformance, play_game
+from onlinecal.checks.conformance import (
+    CHECKS,
+    RUNS,
+    _open,
+    _Pair,
+    _repeat,
+    conformance,
+    play_game,
+)
 from onlinecal.checks.guarantees import check
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_key, strategy_label
@@ -226,6 +235,15 @@ def test_who_breaks_a_rule_is_told_which(spec, at, said, seed, monkeypatch):
 
 def test_who_breaks_none_is_told_so():
     assert [finding.fault for finding in conformance(Rule())] == [""] * 5
+
+
+def test_everybody_has_opponents_who_is_not_too_short(tmp_path):
+    for spec in [*examples.class_forecasters(), *examples.class_natures()]:
+        for pair in conformance_module._opponents(spec):
+            assert spec in pair
+            assert play_game(*pair, seed=0, until=1).asked == 1
+    (tmp_path / "short.csv").write_text("outcome\n" + "1\n0\n" * 500)
+    assert [found.check for found in conformance(n.Replay(str(tmp_path / "short.csv")))] == ["opponents"]
 
 
 @pytest.mark.parametrize(

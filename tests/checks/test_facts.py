@@ -265,6 +265,20 @@ def test_memory_that_runs_share_is_measured(where, seed):
     assert ("in what its runs share" in fault) is (where in ("module", "default"))
 
 
+class Hooked(Half):
+    def __init__(self, hook):
+        self.hook = hook()
+
+
+@pytest.mark.parametrize(
+    ("measure", "hook", "said"),
+    [(facts.memory, lambda: lambda: None, "pickled"), (facts.delay, lambda: (i for i in ()), "copied")],
+)
+def test_state_that_cannot_be_measured_is_a_fault(measure, hook, said):
+    who = as_forecaster(Hooked, {"hook": hook})
+    assert measure("forecaster", who, n.Bernoulli(), 0).startswith(f"its state cannot be {said}")
+
+
 def test_whom_a_guarantee_binds():
     ahead, hedging = f.AlmostOneStepAhead(), f.ForecastHedging()
     wrong, seeing = n.Contrarian(), n.Contrarian("draw")

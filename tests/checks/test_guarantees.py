@@ -9,7 +9,7 @@ import pytest
 
 from onlinecal import forecasters as f
 from onlinecal import natures as n
-from onlinecal.checks.guarantees import WITH_GROUPS, GuaranteeCheck, Report, check, report
+from onlinecal.checks.guarantees import WITH_GROUPS, GuaranteeCheck, Report, _remark, check, report
 from onlinecal.core.errors import OnlinecalError, UnknownName
 from onlinecal.core.guarantee import Guarantee, Potential
 from onlinecal.core.strategy import strategy_label
@@ -176,6 +176,7 @@ def test_a_step_of_a_proof_that_is_broken_fails_the_bound(seed):
 
 def test_guarantees_apply_only_to_what_they_cover(seed):
     """Hedging promises nothing to natures that see the draw; what such a contrarian promises still applies."""
+    assert _remark("it", f.ForecastHedging(), ()).startswith("it states ece ≤ ")
     seeing = Contrarian(sees="draw")
     checked = list(check([f.ForecastHedging()], [seeing], horizon=100, runs=2, seed=seed))
     assert {v.strategy for v in checked} == {'contrarian (sees="draw")'}
@@ -205,6 +206,7 @@ def test_a_report_of_named_strategies(monkeypatch):
         found = report(names, horizon=1000, runs=2, seed=1, progress=False)
         assert found.good
         assert {v.strategy for v in found.guarantees} == told
+    assert found.remarks == ("constant states no guarantee, so there is none to measure.",)
     found = report(["tests.mutants:PlainBiases"], horizon=1000, runs=2, seed=1, progress=False)
     assert not found.good
     assert {v.strategy for v in found.guarantees if v.holds is False} == {strategy_label(PlainBiases())}

@@ -156,6 +156,7 @@ class Odd(Arrivals):
     [
         ({"join": 5, "leave": 5}, "join before"), ({"join": -1}, "join = -1"), ({"join": math.nan}, "join = nan"),
         ({"leave": "late"}, "leave = 'late'"), ({"jion": 3}, "did you mean 'join'"),
+        ({"stay": {"name": "by_outcome"}}, "a stay has no outcome"),
         *(({"count": count}, "count") for count in (0, 100_001)),
         ({"arrivals": {"name": "poisson", "rate": 0}}, "rate = 0"), ({"task": None, "join": 3}, "task"),
         ({"task": "random", "count": 3, "label": 7}, "label = 7"), ({"label": "me"}, "two decision makers"),
@@ -172,8 +173,14 @@ def test_decision_makers_that_cannot_be(spec, said):
 
 
 def test_times_that_cannot_be(tmp_path):
-    with pytest.raises(InvalidParameter, match="leaves at 3 and joins at 5"):
-        Person(umbrella(), 5, 3)
+    for wrong, said in (
+        ((umbrella(), 5, 3), "leaves at 3 and joins at 5"),
+        (("umbrella",), "expected a task"),
+    ):
+        with pytest.raises(InvalidParameter, match=said):
+            Person(*wrong)
+    with pytest.raises(InvalidParameter, match="have no task"):
+        People.of({"count": 3}, 0)
     game = Game(ForecastHedging(), Drift(), horizon=T, runs=range(1), cuts=[5.0])
     with pytest.raises(InvalidParameter, match=r"time 6\.0: nothing begins or ends there"):
         Accounts(game, [Person(umbrella(), 6.0)])

@@ -7,7 +7,7 @@ import math
 import pickle
 import signal
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -18,6 +18,7 @@ import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import play
 from onlinecal.checks.conformance import conformance
+from onlinecal.checks.guarantees import bounds_in_world
 from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import JointDistribution
@@ -396,6 +397,9 @@ class Odd:
                     case "callback":
                         market.deadline(question, 0.5, 2)
                         yield env.timeout(1.0)
+                    case "asks":
+                        yield env.timeout(math.nan)
+                        market.ask(x=1.0)
                     case "deadline":
                         market.deadline(question, -0.5, 1)
                     case "late":
@@ -419,7 +423,8 @@ class Odd:
         ("outcome", "with 0.5 at 21.0; expected 0 or 1"), ("kind", r"gave the context \['y'\] with question 2"),
         ("nan", "gave x = nan with question 2"), ("swallows", r"gave the context \['z'\]"),
         ("never", "resolved none of 40 questions"), ("callback", "with 2 at 21.5; expected 0 or 1"),
-        ("late", "with 0 at nan"), ("deadline", r"gave question 22, asked at 21 the deadline -0\.5"),
+        ("late", "with 0 at nan"), ("asks", "asked question 23 at the time nan"),
+        ("deadline", r"gave question 22, asked at 21 the deadline -0\.5"),
         ("json", "JSONDecodeError.*test_worlds.py"),
     ],
 )  # fmt: skip
@@ -550,13 +555,25 @@ class Liar:
             market.resolve(question, int((question.forecast > 0.5) ^ (question.number % 2)))
 
 
-@pytest.mark.slow
+@dataclass(frozen=True)
+class Tight(f.DefensiveForecasting):
+    """States a thousandth of its bounds for open questions."""
+
+    @property
+    def guarantees(self):
+        stated = super().guarantees
+        return tuple(replace(g, delayed=partial(lambda g, *at: g.delayed(*at) / 1000.0, g)) for g in stated)
+
+
 def test_worlds_are_checked():
-    """As natures are, without laws or copies between two questions; and that they see what they say."""
+    """As natures are, without laws or copies between two questions; that they see what they say; and bounds in them."""
     for world, fault in ((Machines(), ""), (as_world(Liar), "sight = NOTHING")):
         found = {finding.check: finding.fault for finding in conformance(world)}
         assert len(found) == 3
         assert not any(found.values()) if not fault else fault in found["it sees no more than it says"]
+    for mine, kept in ((f.DefensiveForecasting(), True), (Tight(), False)):
+        found = bounds_in_world([mine, f.Constant()], Machines(machines=5), 200, 2, 0)
+        assert (found.check, found.fault == "") == ("bounds for open questions (2 apply)", kept)
 
 
 WAITS = """
