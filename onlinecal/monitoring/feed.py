@@ -105,9 +105,8 @@ class Feed:
         if lines and not last and not lines[-1].endswith(b"\n"):
             self._rest = lines.pop()
         if len(self._rest) > _LONGEST:
-            raise InvalidData(
-                f"{self._here()}: no end within 16 MiB; expected lines of CSV that end with \\n"
-            )
+            where = f"{self.name}, line {note['line'] + len(lines) + 1}"
+            raise InvalidData(f"{where}: no end within 16 MiB; expected lines of CSV that end with \\n")
         if note["header"] is None:
             above = self._columns_of(lines, last)
             if above is None:

@@ -77,6 +77,12 @@ def test_bytes_may_come_in_any_pieces(wrong, whole, size):
     assert same(monitor, whole)
 
 
+def test_a_line_without_an_end_is_refused(monkeypatch):
+    monkeypatch.setattr(feed_module, "_LONGEST", 20)
+    assert fed(b"p,y\n0.5,1\n" + b"0" * 20)[2] == ""
+    assert "x, line 3: no end within" in fed(b"p,y\n0.5,1\n" + b"0" * 21)[2]
+
+
 SMALL = "no cell of column 'p' is above 1"
 
 
