@@ -153,6 +153,7 @@ def test_an_outcome_that_was_excluded_is_an_alarm_at_once():
 
 def test_levels_are_spent_or_kept():
     spend, same, never = (Monitor(0.1, restart=how) for how in ("spend", "same", "never"))
+    assert (spend.witness(), repr(spend)) == (None, "<Monitor, alpha = 0.1, 0 events, 0 alarms>")
     for monitor in (spend, same, never):
         monitor.update([0.99] * 400, [0] * 400)
         assert [alarm.number for alarm in monitor.alarms] == list(range(1, len(monitor.alarms) + 1))

@@ -373,6 +373,7 @@ def test_questions_are_told_once_and_to_whom_they_were_asked():
     with pytest.raises(InvalidParameter, match="horizon"):
         other.ask(0.5)
     assert (mine.asked, mine.told, other.asked) == (1, 1, 1)
+    assert repr(mine) == "<Recalibrator expert_aggregation, 1 asked, 1 told>"
 
     class Broken(Overreacting):
         def forecast(self):
