@@ -19,7 +19,6 @@ import numpy as np
 import relplot
 import scipy.sparse as sp
 import sklearn.calibration
-import sklearn.metrics
 from scipy.optimize import linprog
 
 from onlinecal import measures
@@ -99,9 +98,6 @@ PAIRS: list[tuple[str, Callable, str, Callable, int]] = [
     ("binned ECE, 10 bins", measures.binned_ece, "`relplot` `binnedECE`",
      functools.partial(relplot.metrics.binnedECE, nbins=10), 10**6),
     ("binned ECE, 10 bins", measures.binned_ece, "scikit-learn `calibration_curve`, averaged", sklearn_ece, 10**6),
-    ("Brier score", measures.brier, "scikit-learn `brier_score_loss`",
-     lambda p, y: sklearn.metrics.brier_score_loss(y, p), 10**6),
-    ("log loss", measures.log_loss, "scikit-learn `log_loss`", lambda p, y: sklearn.metrics.log_loss(y, p), 10**6),
     ("surrogate interval CE", measures.surrogate_interval_ce, "`relplot` `intCE_rand` (sampled)",
      relplot.metrics.intCE_rand, 10**6),
     ("smooth CE", measures.smooth_ce, "its linear program, HiGHS", smooth_program, 10**5),
