@@ -1,4 +1,4 @@
-"""Measures of groups: values by hand, identities, samples, and what is refused."""
+"""Measures of groups: sums in fractions, who is worst, samples, and what is refused."""
 
 from fractions import Fraction
 
@@ -17,34 +17,15 @@ FIRST, SECOND = (oc.JointDistribution.from_samples(P[k : k + 4], Y[k : k + 4]) f
 TWO = DecisionTask("two", [[1.0, 0.0], [0.2, 0.9]])
 
 
-def test_by_hand():
-    """Totals of eight rounds."""
+def test_who_is_the_worst():
     family = g.family_of("by hand", MEMBERS, P, Y)
-    totals = {
-        name: 8 * record.function(P, Y, groups=MEMBERS)
-        for name, record in g.OF_GROUPS.items()
-        if "cdl" not in name
-    }
-    assert totals | {
-        "group_swap_regret": 8 * g.group_swap_regret(P, Y, groups=MEMBERS, task=TWO)
-    } == pytest.approx(
-        {
-            "multi_ece": 2,
-            "swap_multi_ece": 2,
-            "multi_linf": 1.5,
-            "multi_l2": 1.25,
-            "multiaccuracy": 1,
-            "group_swap_regret": 1.8,
-        }
-    )
-    assert 8 * g.multi_ece(family, per="root") == pytest.approx(1)
-    assert g.multi_ece(family, per="round") == 0.5
-    assert [gamma.weight * TWO.account(gamma).swap for gamma in family.values()] == pytest.approx(
-        [0.2, 0.0, 1.8, 0.1]
-    )
     assert g.multi_ece.worst(family) == (0.25, "b", None)
     assert g.multi_linf.worst(family) == (0.1875, "b", 0.25)
     assert str(g.multi_linf.worst(family)) == "0.1875: group 'b' at the forecast 0.25"
+    assert str(g.swap_multi_ece.worst(family)) == "0.25: the worst group of each forecast"
+    whole = oc.JointDistribution.from_samples(P, Y)
+    assert g.multi_ece.worst({"same": whole, "all": whole}).group == "all"  # the first of several
+    assert g.multi_linf.worst(P, Y, groups={"other": [1] * 8, "same": [1] * 8}).group == "all"
 
 
 def random_log(rng):
@@ -81,25 +62,11 @@ def test_against_sums_in_fractions(seed):
         assert n * g.multi_ece(p, y, groups=groups, per="root") == pytest.approx(root, abs=1e-12)
         rate = max(error[group] / size[group] for group in names)
         assert g.multi_ece(p, y, groups=groups, per="round") == pytest.approx(float(rate), abs=1e-12)
-
-
-def test_identities(seed):
-    rng = np.random.default_rng([seed, 52])
-    for _ in range(500):
-        p, y, groups = random_log(rng)
-        family = g.family_of("identities", groups, p, y)
-        linf, multi, swap = (each(family) for each in (g.multi_linf, g.multi_ece, g.swap_multi_ece))
-        slack = 1e-12
-        assert linf <= multi + slack
-        assert multi <= swap + slack <= len(family) * multi + 2 * slack
-        assert g.multiaccuracy(family) <= multi + slack
-        assert g.group_swap_regret(family, task=TWO) <= g.group_cdl(family) + slack
-        alone = g.family_of("alone", {}, p, y)
-        assert g.multi_ece(alone) == g.swap_multi_ece(alone) == oc.measures.ece(p, y)
-        inside = np.asarray(groups["g0"])
-        halves = g.family_of("halves", {"in": inside, "out": 1 - inside}, p, y)
-        own = sum(gamma.weight * oc.measures.ece(gamma) for name, gamma in halves.items() if name != "all")
-        assert own >= len(p) * oc.measures.ece(p, y) - slack
+        family = g.family_of("of Γ", groups, p, y)
+        for name, options, of in (("group_swap_regret", {"task": TWO}, lambda each: TWO.account(each).swap),
+                                  ("group_cdl", {}, oc.measures.cdl)):  # fmt: skip
+            largest = max(each.weight * of(each) for each in family.values())
+            assert n * g.OF_GROUPS[name].function(family, **options) == pytest.approx(largest, abs=1e-12)
 
 
 def test_a_mapping_of_gammas_and_weights():
@@ -133,12 +100,6 @@ def test_samples_are_read_once_for_all_groups():
     assert list(g.family_of("of weights", MEMBERS | {"none": [0] * 8}, P, Y, weights)) == ["all", "b", "c"]
     with pytest.raises(InvalidData, match="weights sum to 0"):
         g.multi_ece(P, Y, groups=MEMBERS, weights=[0] * 8)
-
-
-def test_of_equal_groups_the_first_is_the_worst():
-    whole = oc.JointDistribution.from_samples(P, Y)
-    assert g.multi_ece.worst({"same": whole, "all": whole}).group == "all"
-    assert g.multi_linf.worst(P, Y, groups={"other": [1] * 8, "same": [1] * 8}).group == "all"
 
 
 def frame(columns, first=0):
