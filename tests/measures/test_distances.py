@@ -8,7 +8,6 @@ import scipy.optimize
 from hypothesis import given
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import (
     distance_in_metric,
@@ -49,37 +48,38 @@ def test_roots_of_the_lower_distance_and_what_else_no_relation_says(gamma):
     assert upper.upper <= interval + 1e-9  # also where it is not exact: the best contiguous groups are tried
 
 
-@pytest.mark.parametrize("k", [501, slow(1500)])
-@pytest.mark.parametrize("bias", [0.0, -0.4])
-def test_brackets_at_many_levels(k, bias):
-    gamma = many_levels(k, k, bias)
-    with pytest.MonkeyPatch.context() as patch:
-        if k > 1000:  # the program from inside is enough
-            patch.setattr(scipy.optimize, "linprog", None)
-        coarse = distance_lower(gamma)
-    fine = distance_lower(gamma, tolerance=1e-5)
-    certified(gamma, fine)
-    assert coarse.width <= 1e-3
-    assert fine.width <= 1e-5
-    assert max(coarse.lower, fine.lower) <= min(coarse.upper, fine.upper)
-    upper = distance_upper(gamma)
-    assert upper.lower <= upper.upper <= interval_ce(gamma)
-
-
-@pytest.mark.parametrize("tolerance", [None, 1e-9])
-def test_thousands_of_levels_a_last_digit_apart_or_all_of_one_outcome(tolerance):
-    """No program sees the former one by one; nothing bounds the potential of the other outcome of the latter."""
+def close(nearly):
+    """Thousands of levels a last digit apart, which no program sees one by one."""
     generator = np.random.default_rng(5)
     v = np.unique(generator.uniform(0.1, 0.9, 20)[:, None] + 2.2e-16 * np.arange(250))
-    for q in (generator.random(len(v)), v + 1e-3 * generator.standard_normal(len(v))):
-        gamma = JointDistribution.from_levels(v, np.ones(len(v)), q)
-        bracket = distance_lower(gamma, tolerance=tolerance)
+    q = v + 1e-3 * generator.standard_normal(len(v)) if nearly else generator.random(len(v))
+    return JointDistribution.from_levels(v, np.ones(len(v)), q)
+
+
+def of_one(outcome):
+    """Nothing bounds the potential of the other outcome."""
+    return JointDistribution.from_samples(np.random.default_rng(5).random(2000), np.full(2000, outcome))
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "tolerance"),
+    [
+        (many_levels, (501, 501), 1e-5), (many_levels, (501, 501, -0.4), 1e-5),
+        slow((many_levels, (1500, 1500), 1e-5)), slow((many_levels, (1500, 1500, -0.4), 1e-5)),
+        (close, (True,), 1e-9), (close, (False,), 1e-9), (of_one, (0,), 1e-3), (of_one, (1,), 1e-3),
+    ],
+)  # fmt: skip
+def test_brackets_at_many_levels(make, given, tolerance):
+    gamma = make(*given)
+    with pytest.MonkeyPatch.context() as patch:
+        if gamma.levels == 1500:  # the program from inside is enough
+            patch.setattr(scipy.optimize, "linprog", None)
+        coarse = distance_lower(gamma)
+    fine = distance_lower(gamma, tolerance=tolerance)
+    for bracket, width in ((coarse, 1e-3), (fine, tolerance + 1e-15)):
         certified(gamma, bracket)
-        assert bracket.width <= (1e-3 if tolerance is None else CLOSED)
-    for outcome in (0, 1):
-        gamma = JointDistribution.from_samples(generator.random(2000), np.full(2000, outcome))
-        certified(gamma, bracket := distance_lower(gamma))
-        assert bracket.width <= 1e-3
+        assert bracket.width <= width
+    assert max(coarse.lower, fine.lower) <= min(coarse.upper, fine.upper)
 
 
 class Fails:
@@ -142,12 +142,6 @@ def test_true_distance_of_long_sequences_and_of_games():
     )
     values = [30 * true_distance_of_gamma(study.gamma(run=run)) for run in range(3)]
     assert study.curve("true_distance").totals.tolist() == [values]
-    for options, said in (
-        ({"counts": [0.5], "positives": [0.5]}, "no whole"),
-        ({"counts": [401], "positives": [7]}, "401"),
-    ):
-        with pytest.raises(InvalidParameter, match=said):
-            true_distance_of_gamma(JointDistribution.from_counts([0.5], **options))
 
 
 @given(gamma=ANY)

@@ -9,6 +9,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, OnlinecalError
+from onlinecal.measures.distance_upper import true_distance_of_gamma as of_gamma
 from onlinecal.measures.soft_binned import SoftRounding
 from tests.experiments import script
 
@@ -94,7 +95,10 @@ distances, exponents = partial(partial, oc.measures.true_distance), partial(part
     (lambda: oc.evaluate([0.5, math.nan], [0, 1]), r"p\[1\] = nan"),
     (lambda: oc.evaluate([0.2, 0.5], [0, 1], weights=[1, -1]), r"weights\[1\] = -1.0"),
     (distances([0.5], [1], max_rounds=401), "max_rounds"), (distances([0.5], [1], order=21), "order"),
-    (distances([0.5], [2]), "outcome"), (lambda: SoftRounding(0), "bins = 0"),
+    (distances([0.5], [2]), "outcome"),
+    *((partial(of_gamma, oc.JointDistribution.from_counts([0.5], [n], [s])), said)
+      for n, s, said in ((0.5, 0.5, "no whole"), (401, 7, "401"))),
+    (lambda: SoftRounding(0), "bins = 0"),
     (lambda: SoftRounding(4).law(1.5), "expected"), (lambda: SoftRounding(4).draw([1.5], seed=0), "expected"),
     (lambda: SoftRounding(4).draw(["x"], seed=0), "expected"), (lambda: SoftRounding(4).draw([0.5], seed=-1), "seed"),
     (exponents("smooth_cf"), "'smooth_ce'"), (exponents("ece", families={}), "names with functions"),
