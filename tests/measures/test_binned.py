@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
 
 import onlinecal as oc
 from onlinecal.measures import (
+    binned,
     binned_ce,
     binned_ece,
     binned_ece_width,
@@ -22,33 +22,21 @@ from onlinecal.measures import (
     step_ce,
     weighted_ce,
 )
+from onlinecal.measures.binned import bins_of_levels
 from onlinecal.measures.binned_orders import swept
 from tests.strategies import gammas
 
 G = oc.JointDistribution
 
 
-def together(a, b, m):
-    """Whether levels a < b share a bin: opposite residuals then cancel."""
-    pair = G.from_levels([a, b], [1.0, 1.0], [1.0, 0.0])
-    same, apart = abs(1.0 - a - b) / 2, (1.0 - a + b) / 2
-    value = binned_ece(pair, bins=m)
-    assert value == pytest.approx(same, abs=1e-15) or value == pytest.approx(apart, abs=1e-15)
-    return value == pytest.approx(same, abs=1e-15)
-
-
 @given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.integers(1, 400))
 def test_a_grid_value_is_in_the_bin_of_its_fraction(value, m):
+    """In NumPy and in the kernel."""
     i, n = value
-    v = i / n
-    right = min(m - 1, int(Fraction(i, n) * m))
-    low, high = right / m, (right + 1) / m
-    if v > low:
-        assert together(low, v, m)
-    elif low > 0:
-        assert not together(np.nextafter(low, 0), v, m)
-    if v < high < 1:
-        assert not together(v, high, m)
+    gamma = G.from_levels([i / n], [1.0], [0.5])
+    (number,), _ = bins_of_levels(gamma, m, "width")
+    (compiled,) = binned._numbers(gamma.predictions, gamma.counts, 1.0, m, True)
+    assert number == compiled == min(m - 1, int(Fraction(i, n) * m))
 
 
 def test_the_two_point_example():
@@ -103,24 +91,6 @@ def test_bins_of_equal_width_of_equal_mass_and_with_edges_of_your_own(order, bin
                 span = sum(np.mean(number == j) * np.ptp(p[number == j]) for j in set(number.tolist()))
                 assert binned_ece(gamma, **options) == pytest.approx(error, abs=1e-12)
                 assert binned_ece_width(gamma, **options) == pytest.approx(error + span, abs=1e-12)
-
-
-def test_the_debiased_square_has_no_bias():
-    """Exactly, by all numbers of ones in two bins of five samples; the plain square has one, of Σ w q (1 − q)/n."""
-    v, q, n = np.array([0.25, 0.75]), np.array([0.4, 0.7]), 5
-    counts = np.arange(n + 1)
-    law = [binom.pmf(counts, n, x) for x in q]
-    square = plain = 0.0
-    for a in counts:
-        for b in counts:
-            gamma = G.from_counts(v, [n, n], [a, b])
-            one = binned_ce(gamma) ** 2
-            bias = sum(0.5 * (c / n) * (1 - c / n) / (n - 1) for c in (a, b))
-            assert binned_ce(gamma, debiased=True) == pytest.approx(math.sqrt(max(one - bias, 0.0)), abs=1e-9)
-            square += law[0][a] * law[1][b] * (one - bias)
-            plain += law[0][a] * law[1][b] * one
-    assert square == pytest.approx(0.5 * ((q - v) ** 2).sum(), abs=1e-14)
-    assert plain - square == pytest.approx(0.5 * (q * (1 - q) / n).sum(), abs=1e-14)
 
 
 def sweep_by_definition(p, y):
