@@ -1,10 +1,9 @@
-"""Samples and options that measures are given: bad ones are refused, other kinds of numbers mean the same."""
+"""Samples and options that measures are given: bad ones are refused."""
 
 import math
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import onlinecal as oc
@@ -14,22 +13,6 @@ from onlinecal.measures.soft_binned import SoftRounding
 from tests.experiments import script
 
 consistency = script("consistency").consistency_exponents
-
-SAME = ([0.25, 0.5, 0.75, 0.75], [0, 1, 1, 0])
-
-
-@pytest.mark.parametrize(
-    ("p", "y"),
-    [
-        ((0.25, 0.5, 0.75, 0.75), [False, True, True, False]),
-        (np.array([0.25, 0.5, 0.75, 0.75], np.float32), np.array([0, 1, 1, 0], np.int8)),
-        (pd.Series([0.25, 0.5, 0.75, 0.75]), pd.Series([0, 1, 1, 0])),
-        (np.array([0.75, 0.75, 0.5, 0.25])[::-1], np.array([0, 1, 1, 0], object)),
-    ],
-)
-def test_other_kinds_of_numbers_mean_the_same(p, y):
-    pd.testing.assert_frame_equal(oc.evaluate(*SAME).table(), oc.evaluate(p, y).table())
-
 
 #: measure, option, values that are refused, and more options; the option is named, or else what is expected
 REFUSED = [

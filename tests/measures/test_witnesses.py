@@ -132,6 +132,7 @@ def test_rounding_is_within_what_the_witnesses_state(name, options, so, gamma, c
     proved = why.verify()
     assert Fraction(proved.lower) - rounding <= exactly <= Fraction(proved.upper) + rounding
     low, high = ends(why.value)
+    assert low == high or "blocks" in options
     assert low - 1e-9 - why.within <= exactly <= high + 1e-9 + why.within
     proved = explain(counts, name, **options).verify()
     assert (
@@ -212,18 +213,11 @@ class TrustedTask(WorstTask):
         return float(gamma.mass @ (earned.max(axis=1) - got))
 
 
-@pytest.mark.parametrize(
-    ("witness", "gamma"),
-    [
-        (TrustedTask((0.9,), ((1.0, 0.0), (0.0, 1.0)), "swap"), ONE),
-        (TrustedTask((0.9,), ((100.0, 0.0), (0.0, 100.0)), "swap"), ONE),
-    ],
-    ids=lambda x: type(x).__name__,
-)
-def test_a_witness_that_believes_what_it_is_given_is_found_out(witness, gamma):
+@pytest.mark.parametrize("most", [1.0, 100.0])
+def test_a_witness_that_believes_what_it_is_given_is_found_out(most):
     """Controls of `Truth.check`, with the flaws that it is there to find."""
     with pytest.raises(AssertionError, match="'proves'"):
-        Truth(gamma).check(witness)
+        Truth(ONE).check(TrustedTask((0.9,), ((most, 0.0), (0.0, most)), "swap"))
 
 
 def test_an_explanation_holds_only_for_its_own_measure_options_and_value():
