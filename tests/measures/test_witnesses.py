@@ -1,6 +1,7 @@
 """Witnesses prove what is so, whatever they hold: honest ones close, forged ones never anything false."""
 
 import math
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -48,6 +49,26 @@ def test_every_measure_has_witnesses_of_both_bounds_unless_it_is_a_plain_sum():
     assert public <= found  # each is forged below
     with pytest.raises(InvalidParameter, match="'brier' has no witness"):
         explain(gamma, "brier")
+
+
+#: what witnesses say in numbers of three levels, in their order
+SAID = [
+    ("ece", {"order": 3.0}, "1 2 0.5"), ("binned_ece", {"bins": 4, "strategy": "quantile"}, "4 3"),
+    ("interval_ce", {}, "3 0.2 0.2 0.5 0.5 0.8 0.8 0 3"), ("random_interval_ce", {"epsilon": 0.37}, "0.37"),
+    ("smooth_ce", {}, "3 1 -1 0.5 -0.7 0.2 0.05"), ("earthmover_distance", {}, "3 2 -1 0.5 -0.4 0.2 0.05"),
+    ("smooth_ece_at", {"sigma": 0.1}, "0.1 1"), ("distance_lower", {}, "4 0 0.2 0.5 0.8"),
+    ("distance_upper", {}, "3 2 1 0 39"), ("kernel_ce", {"scale": 0.1}, "1 0.1 -0.6918 0.8 +0.2954 0.2"),
+    ("cdl", {}, "2 0.5 1 0 0 1 0 0 1 1 2 0.0833333 1 2"), ("scdl_binned", {"m": 16}, "1 16 0.4375 0.5"),
+    ("cutoff_ce", {}, "0.5 0.8"), ("low_degree_ce", {}, "0 0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options", "said"), SAID, ids=[name for name, *_ in SAID])
+def test_numbers_in_words(name, options, said):
+    gamma = JointDistribution.from_levels([0.2, 0.5, 0.8], [1, 1, 2], [0.4, 0.1, 0.6])
+    why = explain(gamma, name, **options)
+    words = " ".join(map(str, why.witnesses))
+    assert re.findall(r"[-+]?\d+(?:\.\d+)?", words) == said.split()
 
 
 def open_gap(record, options, value, gamma):
