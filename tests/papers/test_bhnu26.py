@@ -11,8 +11,6 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import cdl, cutoff_ce, ece, scdl, smooth_ce
 from onlinecal.measures.soft_binned import SoftRounding
 
-ROUNDING = 1e-9
-
 
 def test_example_2(seed):
     """Of calibrated forecasts, all distinct, the regret of the quadratic task stays at ⅙ and CDL at ¼.
@@ -139,26 +137,17 @@ def test_table_1_testability(measure, exponent, seed):
 
 
 def test_table_1_what_is_not_actionable():
-    """smCE does not bound the regret, whatever the response, nor the cutoff error that of best responses."""
+    """smCE does not bound the regret, whatever the response (`test_theorem_a_1`), nor the cutoff error that of best
+    responses.
+    """
     assert [name for name, (swaps, _) in TABLE_1.items() if swaps != "all"] == [smooth_ce, cutoff_ce]
-    for epsilon in (0.1, 0.01, 0.001):  # Theorem A.1: a regret of ε/6 at an smCE of ε²
-        test_theorem_a_1(epsilon)
-    ratios = []
-    for cells in (8, 32, 128):
-        gamma = alternating(cells)
-        ratios.append(cdl(gamma) / cutoff_ce(gamma))
-    assert ratios[1] > 3 * ratios[0]
-    assert ratios[2] > 3 * ratios[1]
-
-
-def bound_of_draws(gamma, m, n, delta):
-    chance = math.sqrt((m + 1) / n) + math.sqrt(2 * math.log(1 / delta) / n)
-    return 2 * (oc.measures.scdl_binned(gamma, m=m) + 1 / m + chance)
+    few, more, most = (cdl(gamma) / cutoff_ce(gamma) for gamma in map(alternating, (8, 32, 128)))
+    assert most > 3 * more > 9 * few
 
 
 @pytest.mark.parametrize("n", [500, 20_000])
 def test_theorem_4_4(n, seed):
-    """Forecasts rounded at random, once each, have little swap regret in all tasks: CDL is below `bound_of_draws`.
+    """Forecasts rounded at random, once each, have little swap regret in all tasks: CDL is below a bound of our own.
 
     Outcomes are anything; each of the 6 cases fails with a probability of 1e-9.
     """
@@ -168,7 +157,8 @@ def test_theorem_4_4(n, seed):
         gamma = JointDistribution.from_samples(p, y)
         for m in {oc.measures.soft_rounding(gamma).bins, 8}:
             drawn = SoftRounding(m).draw(p, seed=seed)
-            assert cdl(drawn, y) <= bound_of_draws(gamma, m, n, 1e-9)
+            chance = math.sqrt((m + 1) / n) + math.sqrt(2 * math.log(1e9) / n)
+            assert cdl(drawn, y) <= 2 * (oc.measures.scdl_binned(gamma, m=m) + 1 / m + chance)
 
 
 def test_draws_have_the_law_of_the_rounding(seed):
