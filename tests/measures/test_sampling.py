@@ -15,7 +15,7 @@ from tests.witnesses import EVERY, case_id
 
 SAMPLED = [(r, o) for r, o in EVERY if isinstance(r.sampling, Sampling) and not r.sampling.refuses(**o)]
 NORMED = [(r, options) for r, options in SAMPLED if r.sampling.norm and (r.name != "ece" or not options)]
-#: those of NCE have a test of their own, and what is between two others follows from them. Bins of equal mass are
+#: quotients have a test of their own, and what is between two others follows from them. Bins of equal mass are
 #: those of the sample
 FIRST_ORDER = {
     "nce",
@@ -162,21 +162,32 @@ def test_deviations_of_random_bins_are_those_of_each_width(monkeypatch, seed, ex
         assert errors == pytest.approx(norm(gamma, change.residuals, epsilon=1.0 / m), abs=1e-13)
 
 
-def test_nce_is_between_the_quotients_of_what_its_radii_leave(seed):
-    record = MEASURES["nce"]
+def entropy(b):
+    return -b * math.log(b) - (1.0 - b) * math.log1p(-b), math.log1p(-b) - math.log(b)
+
+
+@pytest.mark.parametrize(
+    ("name", "score", "base", "quotient"),
+    [
+        ("nce", "log_loss", entropy, lambda value: value),
+        ("brier_skill", "brier", lambda b: (b * (1.0 - b), 1.0 - 2.0 * b), lambda value: 1.0 - value),
+    ],
+)
+def test_quotients_are_between_those_of_what_their_radii_leave(name, score, base, quotient, seed):
+    """The radii are what the score changes beside the base rate to the first order, and the base rate."""
+    record = MEASURES[name]
     for sample, population in pairs(seed, 200):
-        if {0.0, 1.0} & set(sample.predictions):
-            continue
         value, truth = record.function(sample), record.function(population)
-        if math.inf in (value, truth):
+        if {0.0, 1.0} & set(sample.predictions) or math.inf in (abs(value), abs(truth)):
             continue
-        b = sample.base_rate
-        base = -b * math.log(b) - (1.0 - b) * math.log1p(-b)
-        loss = [MEASURES["log_loss"].function(g) for g in (sample, population)]
-        moved = population.base_rate - b
-        slope = value * (math.log1p(-b) - math.log(b))
-        radii = np.array([abs(loss[1] - loss[0] - slope * moved) / base, abs(moved)]) * (1.0 + 1e-6) + 1e-9
-        low, high = record.sampling.limits(Known(sample, SAMPLES, (value, value)), radii)
+        size, slope = base(sample.base_rate)
+        loss = [MEASURES[score].function(gamma) for gamma in (sample, population)]
+        moved = population.base_rate - sample.base_rate
+        first = abs(loss[1] - loss[0] - quotient(value) * slope * moved) / size
+        radii = record.sampling.deviations(change_between(population, sample))[0]
+        assert radii == pytest.approx([first, abs(moved)], rel=1e-6, abs=1e-12)
+        known = Known(sample, SAMPLES, (value, value))
+        low, high = record.sampling.limits(known, radii * (1.0 + 1e-6) + 1e-9)
         assert low <= truth <= high
 
 
