@@ -16,15 +16,8 @@ from tests.witnesses import EVERY, case_id
 SAMPLED = [(r, o) for r, o in EVERY if isinstance(r.sampling, Sampling) and not r.sampling.refuses(**o)]
 NORMED = [(r, options) for r, options in SAMPLED if r.sampling.norm and (r.name != "ece" or not options)]
 #: quotients have a test of their own, and what is between two others follows from them. Bins of equal mass are
-#: those of the sample
-FIRST_ORDER = {
-    "nce",
-    "brier_skill",
-    "ace",
-    "ici",
-    "e50",
-    "e90",
-}  # and local regressions hold to the first order
+#: those of the sample, and local regressions hold to the first order
+FIRST_ORDER = {"nce", "brier_skill", "ace", "ici", "e50", "e90"}
 BOUNDED = [
     (r, options)
     for r, options in SAMPLED
