@@ -53,18 +53,14 @@ def test_every_digit_of_short_games_on_the_page_is_that_of_the_rational_value():
 
 
 def test_hedging_beside_the_best(found):
-    paid = {m: exploit(ForecastHedging(m), 8).value for m in (1, 2, 3)}
-    least = min(solve(m, 8).value for m in (1, 2, 3))
-    assert hedging_on_best_grids(found, 8) == (min(paid.values()), least)
+    paid = [exploit(ForecastHedging(m), 8).value for m in (1, 2, 3)]
+    best, least = min(paid), min(solve(m, 8).value for m in (1, 2, 3))
+    assert hedging_on_best_grids(found, 8) == (best, least)
     assert np.isnan(hedging_on_best_grids(found, 20)).all()  # m = 1 and 3 are known to T = 12
     text = "\n".join(hedging_section(found))
-    beyond, best = paid[2] - found.value(2, 8), min(paid.values())
-    assert f"{beyond:.3f} ({paid[2] / found.value(2, 8):.3f})" in text
+    assert f"{paid[1] - found.value(2, 8):.3f} ({paid[1] / found.value(2, 8):.3f})" in text
     assert f"| {best - least:.3f} ({best / least:.3f}) |" in text
-    later = exploit(ForecastHedging(2), 16).value - found.value(2, 16)
-    assert f"{later - beyond:.3f} (m = 2, to T = 16)" in text
     assert doublings({4: 1.0, 6: 2.0, 8: 4.0, 16: 5.0, 5: 1.0}) == {8: 3.0, 16: 1.0}
-    assert doublings({}) == {}
 
 
 @pytest.mark.parametrize("m", [2, slow(3)])
