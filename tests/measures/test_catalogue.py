@@ -69,7 +69,10 @@ def test_order_split_of_mass_and_exchange_of_outcomes_do_not_matter(record, opti
 @each(lambda record, options: record.complete.startswith("yes"))
 @given(gamma=calibrated_gammas())
 def test_calibrated_is_exactly_zero(record, options, gamma):
+    """It is proved up to the rounding of a bound."""
     assert value(record, options, gamma) == (0.0, 0.0)
+    if record.witness is not None:
+        assert record.explain(gamma, **options).upper <= 5e-15
 
 
 # ---------------------------------------------------------------- columns
