@@ -19,6 +19,7 @@ from onlinecal.measures import (
     cutoff_ce,
     ece,
     low_degree_ce,
+    soft_binned_ece,
     step_ce,
     weighted_ce,
 )
@@ -91,6 +92,13 @@ def test_bins_of_equal_width_of_equal_mass_and_with_edges_of_your_own(order, bin
                 span = sum(np.mean(number == j) * np.ptp(p[number == j]) for j in set(number.tolist()))
                 assert binned_ece(gamma, **options) == pytest.approx(error, abs=1e-12)
                 assert binned_ece_width(gamma, **options) == pytest.approx(error + span, abs=1e-12)
+
+
+@pytest.mark.parametrize("temperature", [1e-5, 5e-324])
+def test_soft_bins_of_no_temperature_are_hard(temperature):
+    gamma = G.from_levels([0.05, 0.33, 0.38, 0.61, 0.77], [1, 2, 1, 3, 1], [0.2, 0.9, 0.1, 0.3, 1.0])
+    soft = soft_binned_ece(gamma, bins=4, temperature=temperature)
+    assert soft == pytest.approx(binned_ce(gamma, bins=4), abs=1e-14)
 
 
 def sweep_by_definition(p, y):

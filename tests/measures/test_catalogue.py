@@ -1,6 +1,7 @@
 """The catalogue × its properties: columns of its table, invariances, moved predictions and many levels."""
 
 import inspect
+import math
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import MEASURES, Bracket, ece
-from onlinecal.measures.base import ends
+from onlinecal.measures.base import Sampling, ends
 from tests.marks import some_fast
 from tests.oracles.moduli import MODULI
 from tests.strategies import ANY, calibrated_gammas, gammas
@@ -73,6 +74,28 @@ def test_calibrated_is_exactly_zero(record, options, gamma):
     assert value(record, options, gamma) == (0.0, 0.0)
     if record.witness is not None:
         assert record.explain(gamma, **options).upper <= 5e-15
+
+
+PARTS = "witness", "counterpart", "within", "upper", "limit", "fallback", "many"
+OF_SAMPLES = "deviations", "limits", "norm", "cells", "share", "refuses", "means"
+
+
+@pytest.mark.parametrize("record", MEASURES.values(), ids=case_id)
+def test_options_have_one_default_in_all_parts_of_a_record(record):
+    parts = [getattr(record, name) for name in PARTS]
+    if isinstance(record.sampling, Sampling):
+        parts += [getattr(record.sampling, name) for name in OF_SAMPLES]
+    for part in filter(None, parts):
+        for option, parameter in inspect.signature(part).parameters.items():
+            if option in record.options and parameter.default not in (parameter.empty, None):
+                assert parameter.default == record.options[option], (part, option)
+
+
+def test_ranges_are_no_wider_than_values():
+    for record in MEASURES.values():
+        if record.largest not in (1.0, math.inf):
+            options = {"bins": 1} if "bins" in record.options else {}
+            assert value(record, options, levels([1.0], [1], [0.0]))[1] == record.largest, record.name
 
 
 # ---------------------------------------------------------------- columns

@@ -10,6 +10,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.logs.evaluation import evaluate
 from onlinecal.measures import MEASURES, surrogate
 from onlinecal.measures.base import Between, Change, Known, Sampling, ends
+from onlinecal.measures.binned import bins_of_levels
 from onlinecal.measures.cutoff import largest_exceeds, range_exceeds
 from tests.witnesses import EVERY, case_id
 
@@ -130,6 +131,26 @@ def test_deviations_of_regrets_are_those_of_all_kinks_tried(name, seed):
                 (s / np.maximum(t, 1.0 - t)).max() if name == "v_cdl" else 2.0 * envelope_at_half(t, s)
             )
         assert MEASURES[name].sampling.deviations(change)[0, 0] == pytest.approx(max(found), abs=1e-13)
+
+
+def test_deviations_of_bins_of_equal_mass_are_those_of_each_bin(seed):
+    for sample, population in pairs(seed, 40):
+        change, v = change_between(sample, population), population.predictions
+        number, _ = bins_of_levels(population, 3, "quantile")
+        bins = [number == j for j in set(number.tolist())]
+        error = sum(abs(change.residuals[0, those].sum()) for those in bins)
+        wider = sum((change.ones + change.zeros)[0, those].sum() * np.ptp(v[those]) for those in bins)
+        for name, expected in (("binned_ece", error), ("binned_ece_width", error + abs(wider))):
+            found = MEASURES[name].sampling.deviations(change, bins=3, strategy="quantile")
+            assert found[0, 0] == pytest.approx(expected, abs=1e-14)
+
+
+def test_weights_of_levels_that_are_rounded_together_are_averaged():
+    origin = JointDistribution.from_levels([0.2, 0.21, 0.6], [1, 3, 2], [0.5, 0.5, 0.5])
+    ones, zeros = np.array([[0.1, 0.03]]), np.array([[-0.2, 0.01]])
+    change = Change(origin.round(10)[0], zeros, ones, SAMPLES, origin, np.array([0, 0, 1]))
+    found = MEASURES["weighted_ce"].sampling.deviations(change, omega=[1.0, -1.0, 0.25])
+    assert found[0, 0] == pytest.approx(abs(change.residuals[0] @ [-0.5, 0.25]), abs=1e-15)
 
 
 def test_deviations_of_the_quadratic_task_are_those_of_all_forecasts_tried(seed):

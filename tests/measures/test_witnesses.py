@@ -53,7 +53,7 @@ def test_every_measure_has_witnesses_of_both_bounds_unless_it_is_a_plain_sum():
 
 #: what witnesses say in numbers of three levels, in their order
 SAID = [
-    ("ece", {"order": 3.0}, "1 2 0.5"), ("binned_ece", {"bins": 4, "strategy": "quantile"}, "4 3"),
+    ("ece", {}, "1 2"), ("ece", {"order": 3.0}, "1 2 0.5"), ("binned_ece", {"bins": 4, "strategy": "quantile"}, "4 3"),
     ("interval_ce", {}, "3 0.2 0.2 0.5 0.5 0.8 0.8 0 3"), ("random_interval_ce", {"epsilon": 0.37}, "0.37"),
     ("smooth_ce", {}, "3 1 -1 0.5 -0.7 0.2 0.05"), ("earthmover_distance", {}, "3 2 -1 0.5 -0.4 0.2 0.05"),
     ("smooth_ece_at", {"sigma": 0.1}, "0.1 1"), ("distance_lower", {}, "4 0 0.2 0.5 0.8"),
