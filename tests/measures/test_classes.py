@@ -13,6 +13,7 @@ from onlinecal import ClassDistribution
 from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
 from onlinecal.measures import classes
 from onlinecal.measures.classes import programs
+from onlinecal.measures.classes.catalogue import MEASURES
 from tests.marks import slow
 from tests.strategies import gammas
 
@@ -266,6 +267,11 @@ def test_many_levels_are_bracketed_only():
     for name in PROGRAMS:
         bracket = getattr(classes, f"{name}_bracket")(gamma)
         assert 0 < bracket.lower < bracket.upper <= 1
+    for name, most in (("cdl", 100), ("u_calibration", 100), ("smooth_ce", 400)):  # in games
+        more = ClassDistribution.from_levels(
+            rng.dirichlet([1, 1, 1], most + 1), np.ones(most + 1), rng.dirichlet([1, 1, 1], most + 1)
+        )
+        assert isinstance(MEASURES[name].bind()(more), oc.measures.Bracket)
 
 
 @pytest.mark.parametrize("gap", [1e-12, 1e-9, 1e-6])

@@ -28,7 +28,7 @@ from onlinecal.measures import (
 from onlinecal.measures.binned import bins_of_levels
 from onlinecal.measures.soft_binned import SoftRounding
 from tests.decisions.test_tasks import decision_tasks
-from tests.strategies import calibrated_gammas, close_gammas, gammas
+from tests.strategies import calibrated_gammas, close_gammas, gammas, many_levels
 
 WORST = {
     cdl: decision.worst_decision_task, v_cdl: decision.worst_kink, u_calibration: decision.worst_external_task,
@@ -107,6 +107,18 @@ def test_hard_bins_of_values_just_below_the_grid(m):
         gamma = JointDistribution.from_levels([below], [1.0], [1.0 if i < m else 0.0])
         expected = 1 - i / m if i < m else (m - 2) / m  # at (i − 1)/m, by the threshold next to it
         assert scdl_binned(gamma, m=m, soft=False) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(("seed", "levels"), [(0, 30), (1, 3000), (2, 3000)])
+@pytest.mark.parametrize("bias", [0.0, 0.3])
+def test_scdl_is_the_minimum_over_all_powers_of_two(seed, levels, bias):
+    gamma = many_levels(seed, levels, bias)
+    grids = [2**e for e in range(51)]
+    assert scdl(gamma) == min(max(scdl_binned(gamma, m=m), 1 / m) for m in grids)
+    response = soft_rounding(gamma)
+    assert max(scdl_binned(gamma, m=response.bins), 1 / response.bins) == scdl(gamma)
+    least = JointDistribution.from_levels([0.5], [1.0], [np.nextafter(0.5, 1.0)])
+    assert scdl(least) == 2.0**-50
 
 
 @given(calibrated_gammas())

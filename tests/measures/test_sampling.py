@@ -64,6 +64,20 @@ def test_every_measure_says_what_a_sample_tells():
             assert record.sampling.instead
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("binned_ece", {"bins": 10}), ("rmsce", {"bins": 10}), ("soft_binned_ece", {"bins": 10}),
+        ("scdl_binned", {"m": 10}), ("smooth_ece_at", {"sigma": 0.05}),
+        ("smooth_ece_at", {"sigma": 1.0, "transform": "logit"}),
+    ],
+)  # fmt: skip
+def test_the_first_two_levels_count_together(name, options):
+    gamma = JointDistribution.from_levels([0.02, 0.07, 0.12, 0.5, 0.9], np.ones(5), np.zeros(5))
+    cells = MEASURES[name].sampling.cells(gamma, **options)
+    assert np.unique(cells, return_inverse=True)[1].tolist() == [0, 0, 1, 2, 3]
+
+
 @pytest.mark.parametrize(("record", "options"), NORMED, ids=case_id)
 def test_a_seminorm_of_the_residuals_is_the_measure(record, options, seed):
     allowed = _NORM if record.name == "smooth_ece_at" else 1e-14

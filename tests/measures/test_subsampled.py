@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from hypothesis import given
+from scipy.stats import binom
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData
@@ -51,6 +52,17 @@ def test_it_is_that_of_the_definition(whole, exact, sampled, grid, seed):
         # One draw in a million is off by more, of 24 at most.
         drawn = sampled(G.from_samples(p, y), seed=seed, draws=200)
         assert drawn.lower - 1e-12 <= truth <= drawn.upper + 1e-12
+
+
+@pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)
+@pytest.mark.parametrize("n", [1000, 1001, 30_000])
+def test_many_rounds_at_one_level(whole, exact, sampled, n):
+    """A binomial number of outcomes 1 in a subset, less one of outcomes 0: (Binomial(n, ½) − zeros)/2."""
+    ones = n // 3
+    halves = np.arange(n + 1)
+    expected = binom.pmf(halves, n, 0.5) @ np.abs(halves - (n - ones)) / 2 / n
+    found = exact(G.from_counts([0.5], [n], [ones]), subsets=100_000)
+    assert (found.lower, found.upper) == pytest.approx((expected, expected), rel=1e-12)
 
 
 @pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)

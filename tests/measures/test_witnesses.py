@@ -59,7 +59,7 @@ SAID = [
     ("smooth_ece_at", {"sigma": 0.1}, "0.1 1"), ("distance_lower", {}, "4 0 0.2 0.5 0.8"),
     ("distance_upper", {}, "3 2 1 0 39"), ("kernel_ce", {"scale": 0.1}, "1 0.1 -0.6918 0.8 +0.2954 0.2"),
     ("cdl", {}, "2 0.5 1 0 0 1 0 0 1 1 2 0.0833333 1 2"), ("scdl_binned", {"m": 16}, "1 16 0.4375 0.5"),
-    ("cutoff_ce", {}, "0.5 0.8"), ("low_degree_ce", {}, "0 0"),
+    ("scdl", {}, "1 16"), ("cutoff_ce", {}, "0.5 0.8"), ("low_degree_ce", {}, "0 0"),
 ]  # fmt: skip
 
 
@@ -245,6 +245,7 @@ def test_an_explanation_holds_only_for_its_own_measure_options_and_value():
     why = explain(JointDistribution.from_levels([0.2, 0.8], [0.5, 0.5], [0.4, 0.6]), "cdl")
     mean, smooth = explain(why.gamma, "interval_ce"), explain(why.gamma, "smooth_ce")
     assert why.verify().width < 1e-14
+    assert (why.side, replace(why, witnesses=why.witnesses[:1]).side) == ("both", "lower")
     for false, said in (
         *((replace(why, value=value), "lies outside of") for value in (0.3, math.nan, Bracket(0.0, 0.1))),
         (replace(why, name="v_cdl"), "expected one about 'v_cdl'"),  # a task of two kinks says nothing of one
