@@ -10,9 +10,6 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, OnlinecalError
 from onlinecal.measures.distance_upper import true_distance_of_gamma as of_gamma
 from onlinecal.measures.soft_binned import SoftRounding
-from tests.experiments import script
-
-consistency = script("consistency").consistency_exponents
 
 #: measure, option, values that are refused, and more options; the option is named, or else what is expected
 REFUSED = [
@@ -70,8 +67,7 @@ def test_bad_options_are_refused(name, said, values, more):
         oc.measures.MEASURES.get(name, oc.measures.MEASURES["ece"]).bind(no_such=1)
 
 
-CALIBRATED = oc.JointDistribution.from_levels([0.5], [1], [0.5])
-distances, exponents = partial(partial, oc.measures.true_distance), partial(partial, consistency)
+distances = partial(partial, oc.measures.true_distance)
 
 
 @pytest.mark.parametrize(("call", "said"), [
@@ -84,12 +80,6 @@ distances, exponents = partial(partial, oc.measures.true_distance), partial(part
     (lambda: SoftRounding(0), "bins = 0"),
     (lambda: SoftRounding(4).law(1.5), "expected"), (lambda: SoftRounding(4).draw([1.5], seed=0), "expected"),
     (lambda: SoftRounding(4).draw(["x"], seed=0), "expected"), (lambda: SoftRounding(4).draw([0.5], seed=-1), "seed"),
-    (exponents("smooth_cf"), "'smooth_ce'"), (exponents("ece", families={}), "names with functions"),
-    (exponents("ece", families={"x": 3}), "names with functions"),
-    (exponents("ece", families={"x": np.sqrt}), "family 'x'"),
-    (exponents("ece", families={"x": lambda size: CALIBRATED}), "'x' is calibrated at"),
-    (exponents("ece", sizes=(0.1, 0.2)), "larger one first"), (exponents("ece", sizes=0.1), "expected two"),
-    (exponents("ece", sizes=(0.1, 0.0)), "a positive number"), (exponents("ece", bins=3), "option 'bins'"),
     (lambda: oc.measures.Bracket(0.2, 0.1), "lower ≤ upper"),
     (lambda: oc.measures.Bracket(math.nan, 1.0), "lower ≤ upper"),
 ])  # fmt: skip

@@ -3,7 +3,6 @@
 What is compared differs by many standard deviations of the means of 10 runs, which are at most 0.003 for n = 10,000.
 """
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -124,24 +123,13 @@ FILES = {
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_bn24_recorded_forecasts_are_read_from_a_file(kind, tmp_path, capsys, monkeypatch):
-    module, path, (text, found) = script("bn24"), tmp_path / "some.txt", FILES[kind]
-    load = getattr(module, kind)
-    monkeypatch.setattr(sys, "argv", ["bn24.py", f"--{kind}", str(path)])
-    with pytest.raises(SystemExit, match=r"\A2\Z"):
-        module.main()
-    assert f"there is no such file; expected {module.SOURCES[kind]}" in capsys.readouterr().err
+def test_bn24_recorded_forecasts_are_read_from_a_file(kind, tmp_path):
+    load, path, (text, found) = getattr(script("bn24"), kind), tmp_path / "some.txt", FILES[kind]
     path.write_text(text, "utf-8")
     assert [values.tolist() for values in load(path)] == found
-    other = FILES["rain" if kind == "flares" else "flares"][0]
-    for refused, why in (
-        ("", "no column"),
-        (other, "no column"),
-        (text + "9,x\n9 x\n", "a line has no number in"),
-    ):
-        path.write_text(refused, "utf-8")
-        with pytest.raises(InvalidData, match=rf"some\.txt: {why}"):
-            load(path)
+    path.write_text(FILES["rain" if kind == "flares" else "flares"][0], "utf-8")
+    with pytest.raises(InvalidData, match=r"some\.txt: no column"):
+        load(path)
 
 
 @pytest.mark.parametrize(("hours", "theirs"), [(24, 0.1444), (48, 0.1318)])
