@@ -114,6 +114,14 @@ def test_no_value_changes_more_than_its_deviations_allow(record, options, seed):
         assert high >= value[1]
 
 
+@pytest.mark.parametrize("name", ["brier", "log_loss"])
+def test_deviations_of_scores_are_what_they_change(name, seed):
+    for sample, population in pairs(seed, 60):
+        values = [MEASURES[name].function(gamma) for gamma in (sample, population)]
+        found = MEASURES[name].sampling.deviations(change_between(sample, population))
+        assert math.inf in values or found[0, 0] == pytest.approx(abs(values[0] - values[1]), abs=1e-12)
+
+
 def by_brute_force(t, v, ones, mass, fixed):
     """S(t), by its definition: of swaps, or against fixed actions with or without the level at t."""
     gain = ones - t * mass
