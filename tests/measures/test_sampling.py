@@ -94,6 +94,14 @@ def test_a_seminorm_of_the_residuals_is_the_measure(record, options, seed):
         )
 
 
+@pytest.mark.parametrize(("record", "options"), SAMPLED, ids=case_id)
+def test_no_change_is_no_deviation(record, options, seed):
+    for sample, _ in pairs(seed, 10):
+        if math.inf not in ends(record.function(sample, **options)):
+            found = record.sampling.deviations(change_between(sample, sample), **options)
+            assert found[0] == pytest.approx(0.0, abs=1e-15)
+
+
 @pytest.mark.parametrize(("record", "options"), BOUNDED, ids=case_id)
 def test_no_value_changes_more_than_its_deviations_allow(record, options, seed):
     """The interval made of the very deviations holds the population's value: no probability is in this."""
