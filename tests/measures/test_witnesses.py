@@ -51,7 +51,7 @@ def test_every_measure_has_witnesses_of_both_bounds_unless_it_is_a_plain_sum():
         explain(gamma, "brier")
 
 
-#: what witnesses say in numbers of three levels, in their order
+#: what witnesses say in numbers of three levels, and of seven that are calibrated, in their order
 SAID = [
     ("ece", {}, "1 2"), ("ece", {"order": 3.0}, "1 2 0.5"), ("binned_ece", {"bins": 4, "strategy": "quantile"}, "4 3"),
     ("interval_ce", {}, "3 0.2 0.2 0.5 0.5 0.8 0.8 0 3"), ("random_interval_ce", {"epsilon": 0.37}, "0.37"),
@@ -61,14 +61,19 @@ SAID = [
     ("cdl", {}, "2 0.5 1 0 0 1 0 0 1 1 2 0.0833333 1 2"), ("scdl_binned", {"m": 16}, "1 16 0.4375 0.5"),
     ("scdl", {}, "1 16"), ("cutoff_ce", {}, "0.5 0.8"), ("low_degree_ce", {}, "0 0"),
 ]  # fmt: skip
+CALIBRATED = [
+    ("interval_ce", {}, "7 0.1 0.1 0.2 0.2 0.3 0.3 0.4 0.4 0 7"), ("cutoff_ce", {}, ""), ("ece", {}, "0 0"),
+    ("surrogate_interval_ce", {}, ""), ("distance_lower", {}, "7 0.1 0.2 0.3 0.4 0.5 0.6"), ("scdl", {}, ""),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "options", "said"), SAID, ids=[name for name, *_ in SAID])
+@pytest.mark.parametrize(("name", "options", "said"), SAID + CALIBRATED)
 def test_numbers_in_words(name, options, said):
     gamma = JointDistribution.from_levels([0.2, 0.5, 0.8], [1, 1, 2], [0.4, 0.1, 0.6])
-    why = explain(gamma, name, **options)
-    words = " ".join(map(str, why.witnesses))
-    assert re.findall(r"[-+]?\d+(?:\.\d+)?", words) == said.split()
+    if (name, options, said) in CALIBRATED:
+        gamma = JointDistribution.from_levels(np.arange(1, 8) / 10, np.ones(7), np.arange(1, 8) / 10)
+    words = " ".join(map(str, explain(gamma, name, **options).witnesses))
+    assert re.findall(r"[-+]?\d+(?:\.\d+)?", words) == said.split(), words
 
 
 def open_gap(record, options, value, gamma):
