@@ -18,9 +18,11 @@ from onlinecal.measures import (
     kernel_ce,
     smooth_ce,
 )
+from onlinecal.measures.distance_lower import _linear_excess, _steep_excess
 from onlinecal.measures.distance_metric import _at_nodes
 from onlinecal.measures.distance_upper import true_distance, true_distance_of_gamma
 from onlinecal.measures.interval import interval_ce_bracket, interval_ce_witness, least_max_width, prefix_sums
+from onlinecal.measures.witnesses.distances import lipschitz
 from tests.marks import slow
 from tests.oracles import measures as oracle
 from tests.strategies import ANY, close_gammas, many_levels
@@ -80,6 +82,24 @@ def test_brackets_at_many_levels(make, given, tolerance):
         certified(gamma, bracket)
         assert bracket.width <= width
     assert max(coarse.lower, fine.lower) <= min(coarse.upper, fine.upper)
+
+
+def test_what_potentials_exceed_in_each_gap_is_that_of_a_fine_grid(seed):
+    """Linear in between, or as steep as they can be; both mean that u a(u) + (1 − u) b(u) has a slope of 4 at most."""
+    rng = np.random.default_rng([seed, 6])
+    for k in (2, 3, 9) * 10:
+        nodes = np.unique(rng.random(k).round(3))
+        a, b = (lipschitz(nodes, each) for each in rng.normal(0.0, 0.3, (2, len(nodes))))
+        x, y = nodes[:-1, None], nodes[1:, None]
+        u = np.linspace(nodes[:-1], nodes[1:], 1001, axis=1)
+        steep = (np.maximum(c[:-1, None] - (u - x), c[1:, None] - (y - u)) for c in (a, b))
+        linear = (np.interp(u, nodes, c) for c in (a, b))
+        for (one, zero), find in ((linear, _linear_excess), (steep, _steep_excess)):
+            most = (u * one + (1.0 - u) * zero).max(axis=1)
+            excess, where = find(nodes, a, b)
+            assert (most - 1e-14 <= excess).all()
+            assert (excess <= most + 4.0 * np.diff(nodes) / 1000).all()
+            assert ((nodes[:-1] <= where) & (where <= nodes[1:])).all()
 
 
 class Fails:
