@@ -81,6 +81,15 @@ def test_few_levels_are_resolved_and_what_a_coarse_mesh_tells_is_true(transform,
 
 
 @BOTH
+@pytest.mark.parametrize("sigma", [0.3, 0.7, 1.2])
+def test_signs_change_at_wide_scales_where_all_errors_cancel(transform, sigma):
+    gamma = G.from_levels([0.01, 0.99], [1, 1], [1.0, 0.0])
+    why = explain(gamma, "smooth_ece_at", sigma=sigma, transform=transform)
+    assert why.verify().width <= 2e-7
+    assert len(why.witness.changes) > 0
+
+
+@BOTH
 @pytest.mark.parametrize("gap", [2.0**-53, 1e-13, 1e-9, 1e-6])
 def test_many_levels_that_hardly_differ(transform, gap):
     """Up to 1e-4 in the prediction; along the log odds as well, where they are as close."""
