@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 #: the messages about a cell that holds no time, and about per cent signs
-NO_TIME = "{}: column {!r} is {}; expected a number or a date like those before, such as 2024-12-31"
+NO_TIME = "{}: column {!r} is {}; expected a number or a date with the year first, such as 2024-12-31"
 SIGNS = "{}: column {!r} has per cent signs; expected plain numbers, or --percent"
 #: the messages about JSON that is no list of records of numbers
 RECORDS = (
