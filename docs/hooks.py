@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 #: column → fact, of strategies and of measures
@@ -109,8 +110,14 @@ def _table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
+def readme() -> str:
+    """README.md, the first page: its links into docs/ lead to pages, others are words."""
+    page = Path(__file__).parents[1].joinpath("README.md").read_text("utf-8").replace("](docs/", "](")
+    return re.sub(r"\[([^\]]+)\]\((?:scenarios/[^)]*|[A-Z]+\.\w+)\)", r"\1", page)
+
+
 #: what other comments stand for than a kind
-OTHERS = {"commands": commands, "rates": rates}
+OTHERS = {"commands": commands, "rates": rates, "readme": readme}
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
