@@ -39,11 +39,6 @@ def test_strategies_by_name_and_by_table():
     assert oc.play("tests.by_hand:Half", "bernoulli", horizon=5, runs=1).forecasters == ["Half"]
     # An expression is checked at the horizons that are played.
     assert oc.play(F.ForecastHedging("T-2000"), "drift", horizon=2010, runs=1).cells[0].horizon == 2010
-    each = {"name": "constant", "p": {"each": [0.2, 0.5]}, "label": "mine"}
-    assert oc.play(each, "drift", horizon=5, runs=1).forecasters == ["mine, p = 0.2", "mine, p = 0.5"]
-    of = {"each": ["constant", {"name": "forecast_hedging", "m": 8}]}
-    swept = [entry.strategy for entry in oc.sweep({"name": "delayed", "slots": 3}, of=of)]
-    assert swept == [F.Delayed(F.Constant(), 3), F.Delayed(F.ForecastHedging(8), 3)]
 
 
 @pytest.mark.parametrize(
@@ -80,13 +75,8 @@ def test_names_are_alike_wherever_something_is_named():
     for said in ("K29*", "defensive forecasting"):
         assert strategy_label(strategy_of("forecaster", said)) == "defensive forecasting"
         assert entries(said)[0]["name"] == "defensive_forecasting"
-    for said, name in (
-        ("smCE", "smooth_ce"),
-        ("smECE", "smooth_ece"),
-        ("U-Cal", "u_calibration"),
-        ("ECE", "ece"),
-    ):
-        assert Panel.of([said]).columns == Panel.of([name]).columns
+    said, names = ["smCE", "smECE", "U-Cal", "ECE"], ["smooth_ce", "smooth_ece", "u_calibration", "ece"]
+    assert Panel.of(said).columns == Panel.of(names).columns
     gamma = oc.JointDistribution.from_samples([0.2, 0.2, 0.6], [0, 1, 1])
     assert str(oc.measures.explain(gamma, "Smooth-CE")) == str(oc.measures.explain(gamma, "smooth_ce"))
     assert measure_named("ECE") is measure_named("ece")
@@ -100,6 +90,7 @@ def test_results_in_one_line():
     study = oc.play("forecast_hedging", "bernoulli", horizon=64, runs=2, measures=["ece"], progress=False)
     played, curve, said = study.cells[0], study.curve("ece"), "forecast hedging against bernoulli"
     assert repr(played) == f"Played({said}, T = 64, 2 runs, ece)"
+    assert (played != 3, {played: 4}[study.cells[0]]) == (True, 4)
     assert repr(curve) == f"Curve(ece, {said}, T = {curve.rounds[0]:,} to 64, 2 runs)"
     growth = curve.exponent()
     assert repr(growth) == f"Growth({growth})"
@@ -196,8 +187,6 @@ def totals(forecaster, nature=None, seed=0, runs=3):
 
 
 PARTIAL = functools.partial
-
-
 WAYS = {
     "partial": lambda rate: PARTIAL(EMA, rate=rate),
     "positional partial": lambda rate: PARTIAL(EMA, rate),
@@ -337,6 +326,10 @@ def out_of_range():
     return threshold(2.0)
 
 
+def broken():
+    return 1 / 0
+
+
 def nothing():
     return 3
 
@@ -345,6 +338,7 @@ harvest = DecisionTask("harvest", [[0.6, 0.6], [1.0, 0.1]])
 ready, number = EMA(0.25), 3
 
 
+#: the lists of a scenario, where a test says nothing else
 LISTS = {"forecasters": '"constant"', "natures": '"bernoulli"', "measures": '"ece"', "tasks": ""}
 
 
@@ -394,6 +388,8 @@ def test_tasks_of_a_module(planned):
         ("forecasters", '{name = "M:EMA", rate = 2}', r"rate = 2, beyond \(0, 1\]"),
         ("measures", '"M:bas"', "measure 'M:bas': module 'M' has no 'bas'"),
         ("measures", '"M:number"', "measure 'M:number' is 3; expected a function of a"),
+        ("tasks", '"M:number"', r"task 'M:number' is 3; expected a Task \(.*, or a function that returns one"),
+        ("tasks", '"M:broken"', "task 'M:broken' cannot be made: ZeroDivisionError"),
         ("tasks", '"M:nothing"', r"task 'M:nothing' returned 3; expected a Task \("),
         ("tasks", '"M:out_of_range"', "task 'M:out_of_range': .*payoff"),
         ("tasks", '{name = "M:harvest", t = 1}', "is a finished task and has no option 't'"),
