@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from onlinecal.checks.guarantees import GuaranteeCheck, Report
 #: columns of a terminal below which a table of texts would be broken within words
 NARROW = 72
+#: a line of a docstring with at least as many characters is full, and goes on in the next one
+FULL = 90
 
 
 def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:
@@ -65,7 +67,7 @@ def print_entry(entry: dict[str, Any]) -> None:
         for p in entry["parameters"]
     )
     console.print(f"[bold]{entry['name']}[/bold] ({entry['kind']}; parameters: {escape(given) or 'none'})\n")
-    say(entry["documentation"] or "It has no docstring.", hang=0)
+    say(_joined(entry["documentation"]) or "It has no docstring.", hang=0)
     facts = {words: entry[key] for key, words in _FACTS.items() if key in entry}
     if facts:
         print()
@@ -81,16 +83,33 @@ def print_entry(entry: dict[str, Any]) -> None:
             say(f"- {line}")
 
 
+def _joined(documentation: str) -> str:
+    """A docstring with each paragraph in one line; examples, lists and headings keep theirs."""
+    lines: list[str] = []
+    full = False
+    for line in documentation.split("\n"):
+        text = line.lstrip()
+        goes_on = full and text and not text.startswith((">>>", "...", "- "))
+        if goes_on and len(line) - len(text) == len(lines[-1]) - len(lines[-1].lstrip()):
+            lines[-1] += f" {text}"
+        else:
+            lines.append(line)
+        full = len(line) >= FULL
+    return "\n".join(lines)
+
+
 def print_check(report: Report) -> None:
     """The report of `onlinecal check`: two lines for each guarantee, with the worst of its opponents."""
     console = new_console()
     for name in dict.fromkeys(name for name, _ in report.findings):
         console.print(f"[bold]{escape(name)}[/bold]")
+        before = ""
         for found, finding in report.findings:
             if found == name:
                 say(f"  {'FAILS' if finding.fault else 'ok'}  {finding.check}", hang=4)
                 if finding.fault:
-                    say(f"         {finding.fault}")
+                    say(f"         {'as above' if finding.fault == before else finding.fault}")
+                before = finding.fault
     for remark in report.remarks:
         console.print(remark, markup=False)
     if not report.guarantees:
