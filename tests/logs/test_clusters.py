@@ -31,7 +31,8 @@ def events(generator, many, off=0.0, same=True):
 
 def test_few_clusters_have_no_interval_no_p_value_and_no_band(seed):
     p, y, labels = events(np.random.default_rng([seed, 92]), 14)
-    found = evaluate(p, y, clusters=labels, measures=("smooth_ce", "brier"), bootstrap=99, reference=9)
+    own = lambda gamma: gamma.base_rate  # noqa: E731
+    found = evaluate(p, y, clusters=labels, measures=("smooth_ce", "brier", own), bootstrap=99, reference=9)
     for row in found.rows:
         assert (row.interval, row.p_value) == (None, None)
         assert "none: 14 clusters; expected at least 15" in row.interval_by
