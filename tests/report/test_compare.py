@@ -236,9 +236,12 @@ def test_pictures_of_fronts(seed):
 
 
 def test_they_are_the_differences_of_the_totals(seed):
-    """With intervals of Bonferroni over all pairs. That they cover is tested in tests/study/test_orders.py."""
+    """With intervals of Bonferroni over all pairs; that they cover is tested in tests/study/test_orders.py.
+
+    A difference of 50 standard deviations is in doubt with a probability below 1e-12.
+    """
     rng = np.random.default_rng(seed)
-    totals = {nature: noisy(rng, [0, 9, 0.1], 6) for nature in ("m", "n")}
+    totals = {nature: noisy(rng, [0, 50, 0.1], 6) for nature in ("m", "n")}
     mine = study(*(
         each for nature, rows in totals.items() for each in made(nature, ["ece"], rows, open=(5,) * (nature == "n"))
     ))  # fmt: skip
