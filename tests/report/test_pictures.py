@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
@@ -16,7 +17,7 @@ from onlinecal.report import facets, gammas, plots
 from onlinecal.report.gammas import study_gammas
 from onlinecal.report.pictures import KINDS, draw
 from onlinecal.report.plots import save
-from onlinecal.report.style import written
+from onlinecal.report.style import GREY, written
 from onlinecal.study.played import Played
 from tests.marks import some_fast
 from tests.report import made
@@ -278,6 +279,25 @@ def test_a_picture_has_a_title_and_a_caption_and_may_stand_in_axes_of_ones_own(n
             of(name)(*given, ax=own, **options)
     with pytest.raises(InvalidParameter, match=r"ax = .*; expected matplotlib Axes"):
         of(name)(*given, ax=[own], **options)
+
+
+def test_lines_points_and_areas_look_as_captions_say():
+    """The total is a line with a grey band, and a point where it is outside; acting in vain is darker than waiting."""
+    (axis,) = oc.plots.trajectory(*samples()).axes
+    line, point = (each for each in axis.lines if each.get_transform() is axis.transData)
+    assert (line.get_linestyle(), line.get_marker(), point.get_linestyle(), point.get_marker()) == (
+        "-",
+        "",
+        "None",
+        "o",
+    )
+    (band,) = axis.collections
+    assert band.get_facecolor()[0, :3] == pytest.approx(to_rgb(GREY))
+    (axis,) = oc.plots.trajectory(*samples(), measure="brier").axes
+    assert {line.get_marker() for line in axis.lines} == {"o"}
+    assert axis.collections[0].get_facecolor()[0, :3] == pytest.approx(to_rgb(axis.lines[0].get_color()))
+    acted, waited = oc.plots.decision(*samples(levels=20)).axes[0].collections[:2]
+    assert acted.get_alpha() > 2 * waited.get_alpha()
 
 
 @pytest.mark.parametrize(("levels", "mark"), [(20, "point"), (21, "smooth")])
