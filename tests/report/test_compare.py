@@ -70,6 +70,16 @@ def test_what_is_the_same_of_all_natures_is_in_the_title_and_else_in_headings(
     assert table.rows == rows
 
 
+def test_notes_say_with_what_probability_all_of_a_table_holds():
+    mine = study(*made("m", BOTH, [[1, 2], [3, 4], [5, 7]], [[1, 2], [3, 4], [5, 7]]))
+    for answer, said in (
+        (of_paired(*paired(mine, "ece")), "all intervals of the table (3) hold together with 95 %"),
+        (of_ranking(ranking(mine, "ece", 0.9)), "holds together with 90 %"),
+        (of_fronts(fronts(mine, *BOTH, level=0.9)), "all † hold together with 90 %"),
+    ):
+        assert said in " ".join(answer.notes)
+
+
 def test_a_table_of_a_front_names_six_forecasters_that_dominate_one():
     means = [[1, 2], [3, 4], *([4 + i, 5 + i] for i in range(7))]
     mine = study(*made("m", BOTH, means, [[2, 3], [1, 2], *means[2:]]))
