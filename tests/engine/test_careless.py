@@ -15,7 +15,7 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.engine import game as module
 from onlinecal.engine.law import brief
 from onlinecal.engine.steps import law, note, state
-from tests.engine.games import Mean, fair, forecaster_of, game_of, nature_of, nothing
+from tests.engine.games import Mean, fair, forecaster_of, game_of, nature_of, nothing, same
 from tests.marks import slow, some_fast
 
 RUNS = range(5, 9)
@@ -78,6 +78,22 @@ def test_a_refusal_ends_the_game_and_names_who(pair, match):
         for again in (partial(game.advance, 6), partial(game.advance, 6), game.ask):
             with pytest.raises(InvalidForecast, match=match + r".* in round 3, run 5"):
                 again()
+
+
+def shown(run, size, forecast, number):
+    return 0.25 * (size > 0) + 0.5 * (forecast >= 0.0)
+
+
+@pytest.mark.parametrize("sight", Sight)
+def test_a_nature_of_steps_is_shown_what_its_sight_allows(sight):
+    """The law, and the forecast that was drawn: by the loop, in Python, and in blocks of rounds in Python."""
+    nature, seen = nature_of(shown, sees=sight), 0.25 * (sight >= Sight.LAW) + 0.5 * (sight >= Sight.DRAW)
+    for mine in (f.ForecastHedging(), Mean):
+        game, listed = (game_of(mine, nature, 300, keeps=keeps) for keeps in (None, ()))
+        listed.in_python = True
+        assert set(listed.ask().probability) == set(game.ask().probability) == {seen}
+        game.advance(300), listed.advance(300)
+        assert same(game.gammas(), listed.gammas())
 
 
 #: value, weight, size
