@@ -219,6 +219,13 @@ def test_fresh_games_and_prefixes():
     assert prefix.proven() is None
 
 
+@pytest.mark.parametrize("horizon", [100, [5, 50, 100]])
+def test_open_questions_of_a_curve_are_those_of_its_rounds(horizon):
+    late, now = (oc.play("constant", "drift", horizon=horizon, runs=2, delays=d).curve("ece") for d in (3, 0))
+    assert late.open.tolist() == [min(t, 3) for t in late.rounds]
+    assert now.open is None
+
+
 def test_guarantees_are_drawn_only_where_they_hold_and_certificates_too():
     natures = [N.Contrarian(), N.Contrarian(sees="draw")]
     study = oc.play(F.ForecastHedging(), natures, horizon=50, runs=1, measures=["ece"])
