@@ -166,5 +166,5 @@ def test_files_that_cannot_be_read(tmp_path):
 def test_a_value_of_an_option_is_no_mistake_of_the_file(tmp_path):
     (tmp_path / "good.toml").write_text(GOOD)
     assert load(tmp_path / "good.toml", {"horizon": 30}).cells[0].times[-1] == 30
-    with pytest.raises(ScenarioError, match="^runs = 0; expected an integer from 1"):
+    with pytest.raises(ScenarioError, match=r"^runs = 0; expected an integer from 1"):
         load(tmp_path / "good.toml", {"runs": 0})
