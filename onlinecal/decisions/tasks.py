@@ -91,9 +91,8 @@ class DecisionTask(PayoffTable):
     def respond(self, v: float) -> str:
         """The first action that is a best response to v (games break ties by outcome, see the class)."""
         v = probability("v", v)
-        best, _, low, high = self.envelope
-        tied = best[np.searchsorted(high, v, side="left") : np.searchsorted(low, v, side="right") + 1]
-        return self.actions[int(tied.min())]
+        expected = (1.0 - v) * self.table[:, 0] + v * self.table[:, 1]
+        return self.actions[int(np.argmax(expected >= expected.max() - TIE))]
 
     def account(self, gamma: JointDistribution) -> Account:
         """Payoff and regrets of best-responding to the predictions of Γ, in O(k A)."""

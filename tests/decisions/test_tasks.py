@@ -106,6 +106,10 @@ def test_named_tasks_are_what_they_say():
         (tasks.v_shaped(0.7), {0.69: "low", 0.71: "high"}),
         (tasks.three_action(), {0.24: "no", 0.26: "unsure", 0.74: "unsure", 0.76: "yes"}),
         (tasks.quadratic(), {0.3: 0.3}),
+        (
+            DecisionTask("x", [[0.5, 0.5], [1, 0], [0, 1]]),
+            {0.5: "action 0", 0.4: "action 1", 0.6: "action 2"},
+        ),
     ):
         assert {v: task.respond(v) for v in answers} == answers
 
