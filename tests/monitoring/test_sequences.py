@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.monitoring.sequences import _COSTS, _LAMBDAS, _STAKES, _WEIGHTS, half_width, running_bias
 
 
@@ -68,6 +69,9 @@ def test_the_band_ends_where_a_mixture_of_martingales_reaches_its_bound(kind):
             # The total can be no larger.
             most = ((1 - p[:n]) * (p[:n] > 0)).sum() if sign > 0 else (p[:n] * (p[:n] < 1)).sum()
             assert value == pytest.approx(20.0, rel=1e-6) or sign * end == pytest.approx(most)
+    assert running_bias(p, y, points=2).rounds.tolist() == [1, 300]
+    with pytest.raises(InvalidParameter):
+        running_bias(p, y, points=1)
     sure = running_bias([0, 1, 1, 0], [0, 1, 1, 0])
     assert sure.total.tolist() == sure.lower.tolist() == sure.upper.tolist() == [0.0] * 4
     assert (sure.left, running_bias([0, 1, 1, 0], [0, 1, 0, 0]).left) == (None, 3)

@@ -319,6 +319,21 @@ def test_copies_and_pickles_go_on_identically_and_means_change_nothing(way, bins
     assert len(pickle.dumps(again)) == len(pickle.dumps(mine))
 
 
+def test_the_player_is_fit_for_every_question(monkeypatch, seed):
+    """For its number, those that are open with it, and its bin: what is kept has places for no more."""
+    mine, waiting, rng = Recalibrator("forecast_hedging", bins=9), [], np.random.default_rng(seed)
+    fit, make_room = [], mine._player.make_room
+    monkeypatch.setattr(mine._player, "make_room", lambda to: fit.append(to) or make_room(to))
+    for number in range(1, 1400):
+        base = rng.random() * number / 1400.0
+        waiting.append(mine.ask(base))
+        assert number <= fit[-1].asked
+        assert len(waiting) <= fit[-1].open
+        assert int(9 * base) < fit[-1].streams
+        while len(waiting) > rng.integers(60):
+            mine.tell(waiting.pop(int(rng.integers(len(waiting)))), int(rng.integers(2)))
+
+
 def test_a_pickle_of_another_version_is_refused():
     kept = Recalibrator("platt").__getstate__() | {"version": 1}
     with pytest.raises(InvalidData, match="of version 1; expected version 2"):
