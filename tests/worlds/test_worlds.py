@@ -529,22 +529,6 @@ def test_every_world_is_registered_with_its_sight_and_open_questions():
 # ---------------------------------------------------------------- studies
 
 
-def test_a_study_of_worlds_has_bounds_where_open_questions_are_counted(tmp_path):
-    study = play(
-        "defensive_forecasting", [Queue(), Machines(machines=5, reacts="act"), Beds()], horizon=400, runs=4,
-        measures=["kernel_ce", "ece"], decision_makers=[{"task": "umbrella", "count": 2, "stay": 5}],
-    )  # fmt: skip
-    queue, *counted = study.cells
-    assert all(promise.kind == "rate" for promise in queue.promises)
-    for cell in counted:
-        assert (cell.loop, cell.open[-1] > 0) == ("simpy", True)
-        stated = [promise for promise in cell.promises if promise.kind == "deterministic"]
-        assert stated
-        for promise in stated:
-            assert (cell.totals[promise.measure][-1] <= promise.bound).all()
-            assert "open at once" in promise.text
-
-
 class Liar:
     sight = "nothing"
 
@@ -572,8 +556,10 @@ def test_worlds_are_checked():
         assert len(found) == 3
         assert not any(found.values()) if not fault else fault in found["it sees no more than it says"]
     for mine, kept in ((f.DefensiveForecasting(), True), (Tight(), False)):
-        found = bounds_in_world([mine, f.Constant()], Machines(machines=5), 200, 2, 0)
-        assert (found.check, found.fault == "") == ("bounds for open questions (2 apply)", kept)
+        for world, many in ((Machines(machines=5, reacts="act"), 2), (Beds(), 2), (Queue(), 0)):
+            found = bounds_in_world([mine, f.Constant()], world, 200, 2, 0)
+            told = f"bounds for open questions ({many} apply)"
+            assert (found.check, found.fault == "") == (told, kept or many == 0)
 
 
 WAITS = """
