@@ -12,6 +12,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import (
     distance_in_metric,
     distance_lower,
+    distance_lower_program,
     distance_upper,
     ece,
     interval_ce,
@@ -100,6 +101,19 @@ def test_what_potentials_exceed_in_each_gap_is_that_of_a_fine_grid(seed):
             assert (most - 1e-14 <= excess).all()
             assert (excess <= most + 4.0 * np.diff(nodes) / 1000).all()
             assert ((nodes[:-1] <= where) & (where <= nodes[1:])).all()
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.3])
+def test_the_plan_from_inside_is_that_of_the_program_and_reached_in_few_steps(bias, monkeypatch):
+    """Some ten, as of any such method, for each of these Γ."""
+    monkeypatch.setattr(distance_lower_program, "_STEPS", 15)
+    for seed in range(5):
+        gamma = many_levels(seed, 40, bias)
+        nodes = distance_lower_program.with_ends(gamma.predictions, np.linspace(0.0, 1.0, 21))
+        mass = distance_lower_program.hats(gamma, nodes)
+        ones, zeros, _ = distance_lower_program.interior_plan(nodes, *mass, 1e-6)
+        value = mass[0] @ ones + mass[1] @ zeros
+        assert value == pytest.approx(oracle.distance_lower(gamma, 20), abs=2e-6)
 
 
 class Fails:
