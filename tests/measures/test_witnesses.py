@@ -17,9 +17,12 @@ from onlinecal.measures import MEASURES, Bracket, explain
 from onlinecal.measures.soft_binned import SoftRounding
 from onlinecal.measures.witnesses import (
     CalibratedCoupling,
+    KernelWeights,
     LevelGroups,
     LipschitzWeights,
+    Moment,
     RegretBound,
+    SmoothedSigns,
     Witness,
     WorstTask,
 )
@@ -203,6 +206,9 @@ ONE = JointDistribution.from_levels([0.875], [1.0], [0.95])
         (CalibratedCoupling([0.0, 1.0], [-0.5, 0.0], np.zeros(2), np.zeros(2)), TWO, "no mass arrives"),
         (RegretBound(1e9, "cdl"), TWO, r"slope = 1000000000.0; expected a number in \[-10, 10\]"),
         (CalibratedCoupling([0.5, 0.4], [0.0, 1.0], np.zeros(2), np.zeros(2)), TWO, "ascending values"),
+        (Moment(0, 1001), TWO, "degree = 1001"),
+        (SmoothedSigns(10.5, np.zeros(0), "identity", "smooth_ece"), TWO, "sigma = 10.5"),
+        (KernelWeights(TWO.predictions, np.ones(2), "polynomial", degree=1001), TWO, "degree = 1001"),
         (SoftRounding(3), TWO, "a power of two"),
         (SoftRounding(None), TWO, "not calibrated"),
     ],
