@@ -176,6 +176,11 @@ def test_the_corp_diagram_has_the_three_parts_of_the_score(gamma):
     (text,) = [t.get_text() for t in plots.reliability(gamma, kind="corp").axes[0].texts]
     mcb, dsc, unc = (float(line.split("= ")[1]) for line in text.split("\n"))
     assert mcb - dsc + unc == pytest.approx(brier(gamma), abs=1.6e-4)
+    # Of a single level, where an area has no width, bands are bars.
+    for one, bars in ((gamma, 0), (G.from_counts([0.5], [9], [4]), 2)):
+        lines = plots.reliability(one, kind="corp").axes[0].collections
+        wide = [c for c in lines if isinstance(c, LineCollection) and c.get_linewidths()[0] == 5.0]
+        assert sum(len(each.get_segments()) for each in wide) == bars
 
 
 # ---------------------------------------------------------------- regrets and witnesses

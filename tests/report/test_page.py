@@ -231,8 +231,16 @@ def test_pictures_are_offered_where_there_is_something_to_draw(who, whom, times,
     }
     assert {*offered} == titles | {"Reliability"}
     assert all({*kind.natures} == {*whom} for kind in offered.values())
+    most = {
+        EXPONENTS: (8, 8),
+        PARETO: (6, 12),
+        "Reliability": (4, 4),
+        TASKS: (2, 12),
+        SLOPES: (2, 6),
+        DELAYS: (8, 4),
+    }
+    assert {title: (kind.most, kind.forecasters) for title, kind in offered.items()}.items() <= most.items()
     if regrets:
-        assert (offered[TASKS].most, offered[TASKS].forecasters) == (2, 12)
         monkeypatch.setattr(page_pictures, "POINTS", 7)
         (tasks,) = (kind for kind in page_pictures.kinds(mine, ["ece", "cdl"], [], []) if kind.title == TASKS)
         assert tasks.forecasters == 7 // 3

@@ -438,6 +438,14 @@ def test_a_picture_takes_the_options_that_it_names_alone(kind, study):
             draw(study, kind, **{option: 3})
 
 
+@pytest.mark.parametrize(
+    ("asked", "scale"), [({}, "log"), ({"linear": True}, "linear"), ({"linear": False}, "log")]
+)
+def test_runs_may_have_linear_axes(study, asked, scale):
+    fig, _ = draw(study, "runs", measure=["ece"], **asked)
+    assert {(axis.get_xscale(), axis.get_yscale()) for axis in fig.axes} == {(scale, scale)}
+
+
 def test_each_picture_has_a_function_and_a_table():
     others = {"save", "from_predictions"}  # the second draws `reliability` by the names of scikit-learn
     pictures = {name.partition(",")[0] for name in CASES}
