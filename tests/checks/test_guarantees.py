@@ -9,6 +9,7 @@ import pytest
 
 from onlinecal import forecasters as f
 from onlinecal import natures as n
+from onlinecal.checks.conformance import Finding
 from onlinecal.checks.guarantees import WITH_GROUPS, GuaranteeCheck, Report, _remark, check, report
 from onlinecal.core.errors import OnlinecalError, UnknownName
 from onlinecal.core.guarantee import Guarantee, Potential
@@ -272,3 +273,11 @@ def test_what_is_found_is_said_with_the_worst_opponent(kind, holds, slopes, said
     print_check(Report(checked, ()))
     found = " ".join(capsys.readouterr().out.split())
     assert f"{said} worst 1.5, against opponent 1, round 7" in found
+
+
+def test_a_fault_that_was_just_told_is_told_by_two_words(capsys):
+    faults = ["it ends", "it ends", "", "it ends", "other"]
+    print_check(Report((), tuple(("it", Finding(f"check {i}", fault)) for i, fault in enumerate(faults))))
+    told = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    wanted = ["it ends", "as above", "it ends", "other"]
+    assert [line for line in told if line in wanted] == wanted

@@ -185,6 +185,17 @@ def test_a_docstring_is_its_own(tmp_path, monkeypatch, capsys):
         assert (documentation or "It has no docstring.") in capsys.readouterr().out
 
 
+def test_paragraphs_of_a_docstring_go_on_over_its_full_lines_and_lists_do_not(capsys):
+    full, said = "a " * 47 + "b", ["It is.", "Rule:", "- one", "- {full}", "- two", "    {full}", "left"]
+    entry = {"name": "it", "kind": "task", "parameters": [], "guarantees": [], "implied": [],
+             "documentation": "\n".join(["{full}", "c", *said]).format(full=full)}  # fmt: skip
+    print_entry(entry)
+    shown = capsys.readouterr().out
+    assert " ".join(shown.split()).endswith(f"{full} c It is. Rule: - one - {full} - two {full} left")
+    alone = [line for line in shown.splitlines() if line in ("c", *said)]
+    assert alone == ["It is.", "Rule:", "- one", "- two", "left"]
+
+
 def test_what_a_bound_implies_is_of_games_of_its_kind():
     for name, there in (("simplex_hedging", known_measures(classes=True)), ("forecast_hedging", MEASURES)):
         (found,) = catalogue.entries(name)
