@@ -136,8 +136,8 @@ def unresolved_caution(gamma: JointDistribution, unresolved: Floats) -> list[str
     )
     all_of_them = f"{round(gamma.weight) + len(unresolved):,}"
     return [
-        f"{number_of(len(unresolved), 'row')} of {all_of_them} with forecasts have no outcome and are in no other "
-        f"figure: whatever these outcomes are, all rows together have {both}"
+        f"{number_of(len(unresolved), 'row')} of {all_of_them} with forecasts have no outcome and are not used "
+        f"elsewhere: whatever these outcomes are, all rows together have {both}"
     ]
 
 

@@ -401,7 +401,7 @@ def test_rows_without_an_outcome_are_counted(tmp_path):
     (column,) = measure_log(log, Settings(draws=0)).columns
     (said,) = [caution for caution in column.cautions if "no outcome" in caution]
     assert said == (
-        "1 row of 3 with forecasts have no outcome and are in no other figure: whatever these outcomes are, all rows "
+        "1 row of 3 with forecasts have no outcome and are not used elsewhere: whatever these outcomes are, all rows "
         "together have the Brier score from 0.1875 to 0.3542 and the ECE from 0.0833 to 0.2500"
     )
 
