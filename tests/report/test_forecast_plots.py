@@ -405,6 +405,8 @@ def test_they_draw_whatever_there_is_within_their_axes_and_what_evaluate_returns
         if plot is plots.reliability:  # of which diagonal and bands go on beyond
             gamma = G.from_samples(forecasts, outcomes)
             drawn = np.stack((gamma.predictions, gamma.means), axis=1)
+        if plot is plots.decision:  # thresholds at which next to nothing is lost are left out
+            drawn = drawn[drawn[:, 1] >= 0.02 * drawn[:, 1].max()]
         for values, ends in zip(drawn.T, (axis.get_xlim(), axis.get_ylim()), strict=True):
             assert ends[0] - 1e-9 <= values.min() <= values.max() <= ends[1] + 1e-9
     if name == "trajectory":
