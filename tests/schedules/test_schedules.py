@@ -103,8 +103,10 @@ def test_times_from_a_file(tmp_path):
     assert schedule.length == 3
     schedule.clock(3, 0).check()
     # A part of the questions has the times of its own rows.
-    assert schedule.arrivals.times(2, 0.0, np.zeros(2)).tolist() == asked[1:3].tolist()
-    assert schedule.delays.known(2, asked[1:3], np.zeros(2)).tolist() == known[1:3].tolist()
+    for rows in (slice(0, 1), slice(1, 3)):
+        part = rows.start + 1, asked[rows], np.zeros(len(asked[rows]))
+        assert schedule.arrivals.times(part[0], 0.0, part[2]).tolist() == asked[rows].tolist()
+        assert schedule.delays.known(*part).tolist() == known[rows].tolist()
     assert s.Scheduled(other, "asked").fingerprint == schedule.arrivals.fingerprint
     last = str(tmp_path / "last")
     Schedule(s.Scheduled(last, "asked"), s.Recorded(last, "done")).clock(3, 0).check()
