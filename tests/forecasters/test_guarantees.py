@@ -79,10 +79,11 @@ MANY = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("horizon", [4000, slow(64_000)])
 @pytest.mark.parametrize(("forecaster", "nature"), MANY)
-def test_bounds_of_groups_and_of_classes_are_kept(forecaster, nature, seed):
+def test_bounds_of_groups_and_of_classes_are_kept(forecaster, nature, horizon, seed):
     """Means of 8 runs are half of the bound or less, with a spread of a tenth of it."""
-    found = [*check([forecaster], [nature], horizon=4000, runs=8, seed=seed, of=[forecaster])]
+    found = [*check([forecaster], [nature], horizon=horizon, runs=8, seed=seed, of=[forecaster])]
     assert len(found) == len(forecaster.facing(nature).guarantees)
     assert all(each.holds for each in found)
 
