@@ -86,7 +86,7 @@ def draw_exponents(axis: Any, part: pd.DataFrame, who: Sequence[str], whom: Sequ
              for name in ("exponent", "text")}  # fmt: skip
     values = cells["exponent"].to_numpy(float)
     axis.imshow(values, vmin=0.0, vmax=1.0, cmap="YlOrRd", aspect="auto")
-    for (i, j), text in np.ndenumerate(cells["text"].fillna("").to_numpy(object)):
+    for (i, j), text in np.ndenumerate(cells["text"].astype(object).fillna("").to_numpy()):
         dark = ink() if np.isnan(values[i, j]) else "white" if values[i, j] > DARK else "black"
         axis.text(j, i, text, ha="center", va="center", fontsize=7, color=dark)
     axis.set_xticks(range(len(whom)), [literal(_short(name, 30)) for name in whom], rotation=30, ha="right",

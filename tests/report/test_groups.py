@@ -66,6 +66,27 @@ def test_names_of_groups_with_errors_that_are_alike_do_not_meet():
     assert overlapping(axis.texts) == []
 
 
+def of_groups(sizes, error=0.5):
+    """A study of one forecaster with this error per round in groups of these sizes, and in all."""
+    columns = {"ece": [100 * error]}
+    for group, size in sizes.items():
+        columns[Column("measure", "ece", stream=group)] = [error * size]
+        columns[Column("measure", "rounds", stream=group)] = [size]
+    return made.study(made.cell("one", columns))
+
+
+def test_names_that_do_not_meet_stand_beside_their_points():
+    (axis,) = oc.plots.groups(of_groups({"a": 2.0, "b": 16.0})).axes
+    beside = {text.get_text(): text.xy for text in axis.texts}
+    assert beside == {"a": (2.0, 0.5), "b": (16.0, 0.5), "all": (100.0, 0.5)}
+
+
+@pytest.mark.parametrize(("many", "named"), [(39, 40), (40, 0)])
+def test_names_of_at_most_forty_points_are_written(many, named):
+    (axis,) = oc.plots.groups(of_groups({f"g{i}": 1.0 + i for i in range(many)})).axes
+    assert len(axis.texts) == named
+
+
 def test_errors_of_0_are_not_drawn():
     columns = {"ece": [0.0, 0.0], Column("measure", "ece", stream="odd"): [0.0, 0.0],
                Column("measure", "rounds", stream="odd"): [20.0, 20.0]}  # fmt: skip

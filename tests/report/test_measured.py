@@ -97,6 +97,18 @@ def test_json_has_numbers_or_null_and_all_digits(report, capsys):
     assert first["drift"]["p_value"] == column.drift.p_value
 
 
+@pytest.mark.parametrize(
+    ("p", "y", "said"),
+    [
+        ([0.3] * 4, [0, 1, 0, 0], "All forecasts are 0.3; share of events 0.25."),
+        ([0.2, 0.2, 0.4, 0.8], [0, 1, 1, 1], "3 values from 0.2 to 0.8, mean 0.4; share of events 0.75."),
+    ],
+)
+def test_forecasts_in_a_sentence(p, y, said):
+    (column,) = report_of({"p": p}, y).columns
+    assert measured.about(column) == said
+
+
 def test_a_log_without_draws_has_no_intervals():
     report = report_of({"p": [0.2, 0.8, 0.8]}, [0, 1, 0], measures=Settings().measures)
     assert "if calibrated" not in document_of(report).text()
@@ -163,7 +175,11 @@ def test_differences_of_few_rows_are_not_tested():
 
 def test_no_task_is_called_the_worst_where_none_regrets_anything():
     p = np.repeat([0.0, 1.0], 40)
-    right, wrong = (decision(report_of({"p": p}, y, 40, ("cdl",)).columns[0]) for y in (p, 1.0 - p))
+    reports = [report_of({"p": p}, y, 40, ("cdl",)) for y in (p, 1.0 - p)]
+    right, wrong = (decision(report.columns[0]) for report in reports)
+    tasks = [report.columns[0].worst_task for report in reports]
+    assert [bool(task) for task in tasks] == [False, True]
+    assert [data(report)["forecasts"][0]["worst_task"] for report in reports] == [None, tasks[1]]
     undrawn = [decision(report_of({"p": p}, y, 0, ("cdl",)).columns[0]) for y in (p, 1.0 - p)]
     assert ["not tested against chance" in said for said in undrawn] == [False, True]
     assert "Worst of all tasks" not in right

@@ -84,6 +84,18 @@ def test_what_stands_in_a_cell_can_be_read(dark):
         assert contrast(text.get_color(), shown[:3]) >= 4.5
 
 
+def test_long_names_lose_their_middle():
+    """Up to 30 letters across and 60 down they stay whole."""
+    across, down = (["a" * (n // 2) + "b" * (n // 2), "a" * n + "b" * n] for n in (30, 60))
+    axis = Figure().subplots()
+    rows = stacked([{"forecaster": down[0], "nature": across[0], "exponent": 0.5, "text": "x"}])
+    draw_exponents(axis, rows, down, across)
+    for n, names, each in ((30, across, axis.xaxis), (60, down, axis.yaxis)):
+        whole, short = ("".join(label.get_text().split()) for label in each.get_ticklabels())
+        assert whole == names[0]
+        assert short == "a" * (n // 2) + "…" + "b" * (n // 2 - 1)
+
+
 @pytest.mark.parametrize(
     ("power", "remark", "mark"), [(1.0, "above O", "▲"), (0.6, "", ""), (0.2, "below Ω", "▽")]
 )
@@ -290,6 +302,21 @@ def test_what_is_refused(given, said, study, monkeypatch):
     monkeypatch.setattr("onlinecal.report.sweep_plot.MOST", 3)
     with pytest.raises(OnlinecalError, match=said):
         sweep_table(study, *given[:2], **({"bars": given[2]} if len(given) > 2 else {}))
+
+
+@pytest.mark.parametrize(("values", "low"), [((0.0, 0.5), True), ((-0.1, 0.5), False)])
+def test_the_axis_of_values_begins_at_0_where_none_is_negative(values, low):
+    games = (made.cell("one", [t * value], times=(t,)) for t, value in zip((100, 200), values, strict=True))
+    (axis,) = oc.plots.sweep(made.study(*games), ["ece"], "T").axes
+    assert (axis.get_ylim()[0] == 0.0) == low
+
+
+@pytest.mark.parametrize(("most", "scale"), [(1000, "linear"), (1001, "log")])
+def test_the_axis_of_a_parameter_is_logarithmic_beyond_a_factor_of_ten(most, scale):
+    (axis,) = oc.plots.sweep(
+        made.study(*(made.cell("one", [1.0], times=(t,)) for t in (100, most))), ["ece"], "T"
+    ).axes
+    assert axis.get_xscale() == scale
 
 
 def test_infinite_values_have_no_point_and_it_is_said():
