@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlinecal.core.columns import ACCOUNT, GROUP_REGRET, Column, Held, labels_of
+from onlinecal.core.columns import Column, Held, labels_of
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.levels import LevelSets
 from onlinecal.core.progress import Progress
@@ -80,8 +80,8 @@ def missing(cell: Cell, held: Mapping[Held, int], gammas: Callable[[], tuple[Gro
 
 def _only(cell: Cell, columns: Sequence[Column]) -> Panel:
     """The measures and tasks of these columns, of whichever stream."""
-    own = (replace(c, measure=ACCOUNT[-1]) if c.measure == GROUP_REGRET and c.of_task else c for c in columns)
-    return cell.panel.only({replace(column, stream="", laws=False) for column in own})
+    nature = cell.nature.strategy
+    return cell.panel.only(columns, nature.streams, nature.group_names)
 
 
 def _totals(

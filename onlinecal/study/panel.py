@@ -1,7 +1,7 @@
 """Measures read at a checkpoint: measures and decision tasks, as named columns of totals."""
 
 import json
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from types import MappingProxyType
@@ -195,9 +195,13 @@ class Panel:
                     f"groups, such as {such}"
                 )
 
-    def only(self, columns: Container[Column]) -> "Panel":
-        """Those of its measures and tasks that have one of these columns; itself where that is all of them."""
-        some = tuple(asked for asked in self.asked if any(c in columns for c in asked.columns))
+    def only(
+        self, columns: Iterable[Column], streams: Sequence[str] = (), groups: Sequence[str] = ()
+    ) -> "Panel":
+        """Those of its measures and tasks that have one of these of `columns_of`; itself where that is all of them."""
+        of = self.columns_of(streams, groups)
+        wanted = {id(of[column]) for column in columns}
+        some = tuple(asked for asked in self.asked if id(asked) in wanted)
         return self if len(some) == len(self.asked) else Panel(some, self.laws)
 
     def of_gamma(self) -> "Panel | None":
