@@ -120,10 +120,9 @@ class Processes(Local):
         from loky import ProcessPoolExecutor
 
         with _uninterrupted():
-            for pool, last in [each for each in self._pools.items() if each[1].done()]:
-                with suppress(RuntimeError):  # it has died since it played
-                    if not last.cancelled() and last.exception() is None:
-                        return self._give(pool, unit)
+            for pool in [pool for pool, last in self._pools.items() if last.done()]:
+                with suppress(RuntimeError):  # it has died, while it played or since
+                    return self._give(pool, unit)
                 self._leave(pool)
             try:
                 # By default 300 MB, and a table of a player may be as large.
