@@ -60,6 +60,13 @@ def leaves(local, worker):
     wait_for(lambda: worker.address not in local.scheduler.workers)
 
 
+@pytest.mark.parametrize(("workers", "at_once"), [(0, 2), (1, 2), (3, 6)])
+def test_each_worker_has_a_unit_at_hand_beside_the_one_that_it_plays(workers, at_once):
+    executor = Cluster("tcp://nowhere:1")
+    executor.workers = workers
+    assert executor.at_once == at_once
+
+
 def test_a_worker_that_leaves_before_it_has_played_is_not_waited_for(threads, monkeypatch):
     before(monkeypatch, "submit", lambda: leaves(threads, threads.workers[0]))
     assert totals(PLANNED, Cluster(threads.scheduler_address)) == totals(PLANNED, Serial())

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+from concurrent.futures import wait
 from dataclasses import replace
 
 import numpy as np
@@ -131,6 +132,19 @@ def test_of_a_cell_in_parts_the_first_error_is_told_and_of_the_workers_any_ends_
     assert sorted(type(each).__name__ for each in found) == ["Batch", "InvalidForecast"]
     with pytest.raises(WorkerError, match="the workers cannot play: KeyError: 'x'"):
         results(small([made(Mean)]), Disorderly(loses=lambda unit: 1, why=KeyError("x")))
+
+
+def test_as_many_units_are_given_at_once_as_the_executor_takes(monkeypatch):
+    sizes, executor = [], Serial()
+    executor.at_once = 3
+
+    def waits(running, *rest):
+        sizes.append(len(running))
+        return wait(running, *rest)
+
+    monkeypatch.setattr(executors, "wait", waits)
+    assert len(results(cells(), executor)) == 8
+    assert sizes == [3, 3, 2]
 
 
 def test_errors_of_other_kinds_are_short():
