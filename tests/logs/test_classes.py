@@ -335,6 +335,20 @@ def test_the_interval_of_brier_is_the_binary_one_of_two_classes(clusters):
     assert found.interval is None or found.interval == pytest.approx(want.interval, abs=1e-9)
 
 
+def test_the_interval_of_brier_has_blocks_where_losses_are_alike_in_time():
+    """Weights that rise make none of losses that alternate. Of runs of four losses the interval is wider."""
+    p, w = np.tile([0.6, 0.3, 0.1], (2000, 1)), 1.0 + np.arange(2000)
+
+    def intervals(y):
+        both = (evaluate_classes(p, y, weights=w, in_time=in_time, draws=99) for in_time in (False, True))
+        return [next(row.interval for row in found.rows if row.name == "brier") for found in both]
+
+    rows, times = intervals(np.arange(2000) % 2)
+    assert times == rows
+    rows, times = intervals(np.repeat(np.random.default_rng(0).integers(2, size=500), 4))
+    assert times[0] < rows[0] < rows[1] < times[1]
+
+
 def test_an_independent_error_is_found_beside_classes_that_are_alike_in_clusters():
     """Class 2 has 4.5 % for 2 %, by chance with 1e-6; the others vary 3 times as much as independent rows would."""
     c = np.arange(1000) // 10
