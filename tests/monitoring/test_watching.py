@@ -91,6 +91,7 @@ SMALL = "no cell of column 'p' is above 1"
     [
         ("p,y\n" + "0.5,1\n0.25,1\n" * 50, {"percent": True}, 100, SMALL, 1),
         ("p,y\n" + "50,1\n0.25,1\n" * 50, {"percent": True}, 100, SMALL, 0),
+        ("p,y\n" + "1,1\n" * 100, {"percent": True}, 100, SMALL, 1),
         ("p,y\n" + "0,1\n" * 100, {"percent": True}, 100, SMALL, 0),
         ("p,y\n.5,1\n,1\n.5,\n.2,0\n", {"skip_missing": True}, 2, "2 lines without a forecast or an outcome", 1),
         ("id,p,y\na,.5,\nb,,\na,,1\n", {"skip_missing": True, "key": "id"}, 1, "1 line without a forecast", 1),
@@ -103,6 +104,17 @@ def test_what_is_said_of_lines(text, asked, events, words, times):
         monitor, said, error = fed(text.encode(), Asked(**asked), size, last=True)
         assert (monitor.events, error) == (events, "")
         assert " ".join(said).count(words) == times
+
+
+@pytest.mark.parametrize("negative", [("no",), ()])
+def test_the_words_for_0_stay_those_of_the_watch_before(negative):
+    """Those that it was given, or the first that a line held."""
+    monitor = Monitor()
+    Feed(monitor, "x", Asked(positive="yes", negative=negative)).take(b"p,y\n.5,yes\n.5,no\n")
+    with pytest.raises(InvalidData, match="maybe"):
+        Feed(monitor, "x", Asked()).take(b".5,maybe\n")
+    Feed(monitor, "x", Asked()).take(b".5,no\n")
+    assert monitor.events == 3
 
 
 def test_outcomes_in_later_lines(wrong, whole):
