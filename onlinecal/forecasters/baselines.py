@@ -122,8 +122,8 @@ class EmpiricalMean(Forecaster):
     Parameters
     ----------
     prior : float, default 1.0
-        a ≥ 0, the pseudo-count of each outcome: 1 is Laplace's rule of succession, 1/2 the Krichevsky–Trofimov
-        estimator. With 0 the first forecast is 1/2.
+        a, in [0, 10^6], the pseudo-count of each outcome: 1 is Laplace's rule of succession, 1/2 the
+        Krichevsky–Trofimov estimator. With 0 the first forecast is 1/2.
     """
 
     deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"

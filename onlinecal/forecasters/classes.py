@@ -84,7 +84,7 @@ class ClassLeader(OnSimplex):
     m : int or str, optional
         Steps of the grid, as of `ClassMean`.
     mean : float or str, optional
-        Mean of the geometric noise, a number ≥ 0 or an expression in T. Default: √(T/K).
+        Mean of the geometric noise, in [0, 10^12]; a number or an expression in T. Default: √(T/K).
     atoms : int, default 16
         Forecasts in the stated law, 1 to 1000.
     """

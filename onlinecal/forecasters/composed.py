@@ -99,7 +99,7 @@ class Doubling(OfOthers):
     of : Forecaster
         The one that is restarted.
     first : int, default 16
-        Length of the first epoch; at least 1.
+        Length of the first epoch, from 1 to 10^9.
     """
 
     needs_horizon: ClassVar[bool | None] = False

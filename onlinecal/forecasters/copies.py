@@ -244,8 +244,8 @@ class Delayed(OfCopies):
     of : Forecaster
         The one that is copied.
     slots : int, optional
-        The most questions that are open at once. Each copy is then tuned to ⌈T/slots⌉ rounds, and plays no more.
-        Default: as many copies as it takes, each tuned to T.
+        The most questions that are open at once, from 1 to 10^9. Each copy is then tuned to ⌈T/slots⌉ rounds, and
+        plays no more. Default: as many copies as it takes, each tuned to T.
     """
 
     version: ClassVar[int] = 2

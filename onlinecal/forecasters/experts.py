@@ -53,7 +53,7 @@ class ExpertMixture(OfExperts):
     of : sequence of Forecaster
         The experts, at least one.
     rate : float or str, default "T^(-1/2)"
-        η up to the factor √(8 ln K) for K experts; a number or an expression in T.
+        η up to the factor √(8 ln K) for K experts, in [0, 10^9]; a number or an expression in T.
     """
 
     version: ClassVar[int] = 2

@@ -38,7 +38,7 @@ class PerturbedLeader(Forecaster):
     Parameters
     ----------
     mean : float or str, default "T^(1/2)"
-        Mean of the geometric noise, a number ≥ 0 or an expression in T; Z takes the values 0, 1, ….
+        Mean of the geometric noise, in [0, 10^12]; a number or an expression in T. Z takes the values 0, 1, ….
     atoms : int, default 16
         Forecasts in the stated law, 1 to 1000.
     """

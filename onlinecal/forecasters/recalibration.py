@@ -154,7 +154,7 @@ class TrackingPlatt(OnlinePlatt):
     rate, ridge, radius, edge : float
         As for `OnlinePlatt`.
     bins : int, default 20
-        As for `Calibeating`, of the scaled forecast.
+        As for `Calibeating`, of the scaled forecast; from 1 to 10^6.
     """
 
     memory = "O(bins)"

@@ -39,7 +39,7 @@ class EarlyStopping(Nature):
     Parameters
     ----------
     bias : float or str, default "T^(1/3)/4"
-        The weighted bias w that ends the coins, in (0, 10^9]; a number or an expression in T.
+        The weighted bias w that ends the coins, in [1e-9, 10^9]; a number or an expression in T.
     """
 
     bias: float | str = "T^(1/3)/4"

@@ -217,8 +217,8 @@ class Switch(OfNatures):
     first, then : Nature
         In a scenario, tables with a name.
     at : float or str, default "T/2"
-        How many rounds `first` plays, from 0; a number or an expression in T, rounded to the nearest. If it is T or
-        more, `then` never plays.
+        How many rounds `first` plays, from 0 to 10^12; a number or an expression in T, rounded to the nearest. If it
+        is T or more, `then` never plays.
     """
 
     allowed = allow(first=part("nature"), then=part("nature"), at=expression(0.0, 1e12))

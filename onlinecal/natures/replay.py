@@ -34,8 +34,8 @@ class Replay(Nature):
     outcome : str, default "outcome"
         The column of outcomes.
     above : float, optional
-        If given, the outcome is 1 where the column exceeds this number. Without it the column must hold 0 and 1, or
-        true and false.
+        If given, the outcome is 1 where the column exceeds this number, in [−1e308, 1e308]. Without it the column
+        must hold 0 and 1, or true and false.
     base : str, optional
         A column of forecasts in [0, 1], for forecasters that improve on them.
     time : str, optional

@@ -87,7 +87,7 @@ class Sawtooth(Nature):
     Parameters
     ----------
     cycles : float or str, default 10
-        How many times it climbs, from 0 (never moves) to 10^9; a number or an expression in T.
+        How many times it climbs, in [0, 10^9]; at 0 it never moves. A number or an expression in T.
     """
 
     needs_horizon, safe_under_delay, memory = True, True, "O(1)"
@@ -240,7 +240,7 @@ class RandomWalk(Nature):
     Parameters
     ----------
     step : float or str, default 0.05
-        In (0, 4]; a number or an expression in T.
+        In [1e-12, 4]; a number or an expression in T.
     first : float, default 0.5
         The bias before the first step, in [edge, 1 − edge].
     edge : float, default 0.01

@@ -94,7 +94,7 @@ class Constant(Delays):
     Parameters
     ----------
     delay : float, default 0
-        At least 0, in units of the clock.
+        In units of the clock, in [0, 10^15].
     """
 
     draws: ClassVar[bool] = False

@@ -44,9 +44,9 @@ class Bursts(Arrivals):
     Parameters
     ----------
     size : int, default 10
-        Questions at a time.
+        Questions at a time, from 1 to 10^6.
     every : float, optional
-        Units of the clock from one burst to the next, above 0. Default: as many as there are questions in one.
+        Units of the clock from one burst to the next, in (0, 10^9]. Default: as many as there are questions in one.
     """
 
     allowed = allow(size=whole(1, 10**6), every=optional(above_zero(1e9)))
@@ -67,7 +67,7 @@ class Geometric(Delays):
     Parameters
     ----------
     mean : float, default 10
-        At least 0.
+        In [0, 10^12].
     """
 
     allowed = allow(mean=number(0.0, 1e12))
@@ -89,11 +89,11 @@ class Pareto(Delays):
     Parameters
     ----------
     shape : float, default 1.5
-        Above 0; up to 1 the mean would be infinite without the cap.
+        In (0, 10^15]; up to 1 the mean would be infinite without the cap.
     scale : float, default 1
-        The least delay, above 0.
+        The least delay, in (0, 10^15].
     cap : float, default 10000
-        The longest delay, at least the scale.
+        The longest delay, at least the scale and at most 10^15.
     """
 
     allowed = allow(shape=above_zero(1e15), scale=above_zero(1e15), cap=above_zero(1e15))
@@ -121,7 +121,8 @@ class ByOutcome(Delays):
     Parameters
     ----------
     no, yes : Delays or float
-        The delays of outcome 0 and of outcome 1; a number is a constant delay. Both are read at the same uniform.
+        The delays of outcome 0 and of outcome 1, both read at the same uniform. A number is a constant delay, at most
+        10^15.
     """
 
     by_outcome: ClassVar[bool] = True

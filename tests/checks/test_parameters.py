@@ -16,19 +16,23 @@ from onlinecal.engine.game import Game
 from onlinecal.forecasters import FORECASTERS
 from onlinecal.natures import NATURES
 from onlinecal.recalibration.methods import Refitted
+from onlinecal.schedules import ARRIVALS, DELAYS, Pareto
 from onlinecal.worlds import WORLDS
 
 # ---------------------------------------------------------------- documented ranges
 
-#: "In [0.01, 2]", "from 1 to 10^4", "the last one closed; 1 to 10^6."
+#: "In [0.01, 2]", "in (0, 10^9]", "from 1 to 10^4", "the last one closed; 1 to 10^6."
 NUMBER = r"(−?\d[\d,.e^/⁰⁵-]*?)"
 RANGE = re.compile(
-    rf"[Ii]n \[{NUMBER}, {NUMBER}\]|(?:[Ff]rom|law,|closed;) {NUMBER} to {NUMBER}[.,;]?(?: |$)"
+    rf"[Ii]n ([\[(]){NUMBER}, {NUMBER}\]|(?:[Ff]rom|law,|closed;) {NUMBER} to {NUMBER}[.,;]?(?: |$)"
 )
 #: of those that have parameters which must be given, or that exclude each other
 EXAMPLES = {
     f.ExpertAggregation: f.ExpertAggregation((f.EmpiricalMean(),)), Refitted: Refitted("isotonic"),
-    n.Piecewise: n.Piecewise(change_rate=0.1),
+    n.Piecewise: n.Piecewise(change_rate=0.1), f.ExpertMixture: f.ExpertMixture((f.EmpiricalMean(),)),
+    f.Doubling: f.Doubling(f.EmpiricalMean()), f.Delayed: f.Delayed(f.EmpiricalMean()),
+    n.Switch: n.Switch(n.Bernoulli(), n.Drift()), Pareto: Pareto(cap=1e15),
+    n.Replay: n.Replay("package:onlinecal/data/seattle-weather.csv", outcome="precipitation", above=0.0),
 }  # fmt: skip
 
 
@@ -40,33 +44,43 @@ def value(text):
 
 
 def documented(cls):
-    """(class, parameter, whether it is whole, low, high) of each range of numbers in the docstring."""
+    """(class, parameter, whether it is whole, whether low is in it, low, high) of each range in the docstring."""
     told = inspect.getdoc(cls).partition("Parameters\n")[2]
     types = {each.name: getattr(each.type, "__name__", str(each.type)) for each in fields(cls)}
     for names, text in re.findall(r"^(\w+(?:, \w+)*) :.*\n((?:    .*\n?)+)", told, re.M):
         found = RANGE.search(" ".join(text.split()))
         for name in names.split(", ") if found else ():
             if types.get(name, "").split(" | ")[0] in ("int", "float"):
-                yield cls, name, "int" in types[name], *(value(end) for end in found.groups() if end)
+                opening, *ends = (end for end in (found[1] or "[", *found.groups()[1:]) if end)
+                yield cls, name, "int" in types[name], opening == "[", *map(value, ends)
 
 
-TABLES = FORECASTERS, NATURES, WORLDS, RESPONSES, {"": Refitted}
-RANGES = [found for table in TABLES for cls in table.values() for found in documented(cls)]
+TABLES = FORECASTERS, NATURES, WORLDS, RESPONSES, ARRIVALS, DELAYS, {"": Refitted}
+CLASSES = [cls for table in TABLES for cls in table.values()]
+RANGES = [found for cls in CLASSES for found in documented(cls)]
 
 
-@pytest.mark.parametrize(("cls", "name", "whole", "low", "high"), RANGES, ids=str)
-def test_ranges_are_those_that_are_documented(cls, name, whole, low, high):
+@pytest.mark.parametrize(("cls", "name", "whole", "closed", "low", "high"), RANGES, ids=str)
+def test_ranges_are_those_that_are_documented(cls, name, whole, closed, low, high):
     example = EXAMPLES.get(cls) or cls()
     for end, sign in ((low, -1), (high, 1)):
         inside, beyond = (int(end), int(end) + sign) if whole else (end, math.nextafter(end, sign * math.inf))
-        assert getattr(replace(example, **{name: inside}), name) == end
+        if end == low and not closed:
+            inside, beyond = math.nextafter(low, math.inf), low
+        assert getattr(replace(example, **{name: inside}), name) == inside
         for wrong in (beyond, math.nan, "x", True):
             with pytest.raises(InvalidParameter):
                 replace(example, **{name: wrong})
 
 
 def test_ranges_are_documented():
-    assert len(RANGES) > 50
+    """Of all numbers. Steps of grids, and ends that depend on another parameter, have tests of their own."""
+    tested = {cls.allowed[name] for cls, name, *_ in RANGES if name in cls.allowed}
+    for cls in CLASSES:
+        types = {each.name: str(getattr(each.type, "__name__", each.type)) for each in fields(cls)}
+        for name, check in cls.allowed.items():
+            if re.match(r"float|int(?! \| str)", types[name]):
+                assert check in tested or (cls, name) == (Pareto, "cap"), (cls, name)
 
 
 # ---------------------------------------------------------------- the others

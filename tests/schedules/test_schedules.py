@@ -149,6 +149,9 @@ REFUSED = [
     (lambda: as_delays("geometrik"), "did you mean 'geometric'"),
     (lambda: ByOutcome(no=ByOutcome()), "no = .*expected delays that do not depend on the outcome, or a number"),
     (lambda: ByOutcome(yes="soon"), "yes = 'soon'"), (lambda: ByOutcome(no=-1), "no = -1"),
+    *((lambda made=made: made(math.nextafter(1e15, math.inf)), r"expected a number in \[0, 1e\+15\]") for made in (
+        lambda most: ByOutcome(no=most), lambda most: ByOutcome(yes=most), lambda most: Pareto(cap=most),
+        lambda most: Pareto(scale=most))),
     (lambda: as_delays({"name": "by_outcome", "maybe": 3}), "has no parameter 'maybe'"),
     (lambda: oc.play("empirical_mean", "drift", horizon=9, delays=ByOutcome(50, 50)), "no outcome becomes known"),
     (lambda: check(type("Bare", (Arrivals,), {})()), r"Bare has no method times\(first, before, uniforms\)"),
@@ -169,6 +172,11 @@ REFUSED = [
 def test_what_is_refused(make, said):
     with pytest.raises(OnlinecalError, match=said):
         make()
+
+
+def test_longest_delays_are_taken():
+    assert ByOutcome(1e15, 1e15).yes == 1e15
+    assert Pareto(scale=1e15, cap=1e15).scale == 1e15
 
 
 class InPlace(s.Delays):
