@@ -67,17 +67,74 @@ def test_bad_options_are_refused(name, said, values, more):
         oc.measures.MEASURES.get(name, oc.measures.MEASURES["ece"]).bind(no_such=1)
 
 
+def beside(*last):
+    """Numbers at the ends of a range that are taken, and the next ones outside, from the first end to the last."""
+    low, high = last[0], last[-1]
+    if isinstance(low, int):
+        return last, (low - 1, high + 1)
+    return last, tuple(
+        x for x in (math.nextafter(low, -math.inf), math.nextafter(high, math.inf)) if x < math.inf
+    )
+
+
+#: measure, option, the numbers at the ends of its range and those next to them, and more options
+RANGES = [
+    ("ece", "order", beside(1.0, math.inf), {}), ("binned_ece", "bins", beside(1, 10**7), {}),
+    ("binned_ece_width", "bins", beside(1, 10**7), {"strategy": "quantile"}),
+    ("binned_ce", "bins", beside(1, 10**7), {}), ("binned_ce", "order", beside(1.0, math.inf), {}),
+    ("soft_binned_ece", "bins", beside(1, 10**5), {}), ("soft_binned_ece", "order", beside(1.0, math.inf), {}),
+    ("low_degree_ce", "degree", beside(0, 1000), {}),
+    ("kernel_ce", "degree", beside(0, 1000), {"kernel": "polynomial"}),
+    ("smooth_ece_at", "sigma", beside(1e-4, 10.0), {}), ("distance_upper", "max_levels", beside(1, 16), {}),
+    ("distance_in_metric", "nodes", beside(2, 10_000), {}), ("scdl_binned", "m", beside(1, 2**50), {}),
+    ("soft_binned_loss", "threshold", beside(1, 4), {"m": 4}),
+    ("soft_binned_loss", "m", beside(1, 2**50), {"threshold": 1}),
+    ("subsampled_smooth_ce", "subsets", beside(1, 10**7), {}), ("subsampled_step_ce", "subsets", beside(1, 10**7), {}),
+    ("subsampled_smooth_ce_sampled", "confidence", beside(0.0, 1.0 - 1e-15), {"seed": 0, "draws": 1}),
+    ("interval_ce", "max_levels", ((2,), (1,)), {}), ("interval_ce_bracket", "blocks", ((1,), (0,)), {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "values", "more"), RANGES, ids=lambda x: x if isinstance(x, str) else ""
+)
+def test_the_ends_of_a_range_are_taken_and_nothing_beyond(name, option, values, more):
+    gamma = oc.JointDistribution.from_samples([0.5, 0.5, 1.0], [0, 1, 1])  # calibrated, so that all are fast
+    measure, (taken, refused) = getattr(oc.measures, name), values
+    for value in taken:
+        measure(gamma, **{option: value}, **more)
+    for value in refused:
+        with pytest.raises(InvalidParameter, match=option):
+            measure(gamma, **{option: value}, **more)
+
+
 distances = partial(partial, oc.measures.true_distance)
+drawn = partial(partial, oc.measures.subsampled_step_ce_sampled, [0.5], [1])
+squared = partial(partial, oc.measures.classes.kernel_ce_squared, [[0.5, 0.5]] * 3, [0, 0, 1])
+
+
+def test_the_ends_of_other_ranges_are_taken():
+    for call in (
+        distances([0.5], [1], max_rounds=1), distances([0.5], [1], max_rounds=400), distances([0.5], [1], order=20.0),
+        partial(of_gamma, oc.JointDistribution.from_counts([0.5], [400], [0])), lambda: SoftRounding(1).law(1.0),
+        lambda: SoftRounding(2**50).law(0.0), lambda: SoftRounding(4).draw([0.5], seed=0), drawn(seed=0, draws=1),
+        squared(block=2), squared(block=3, seed=0),
+    ):  # fmt: skip
+        call()
 
 
 @pytest.mark.parametrize(("call", "said"), [
     (lambda: oc.evaluate([0.5, math.nan], [0, 1]), r"p\[1\] = nan"),
     (lambda: oc.evaluate([0.2, 0.5], [0, 1], weights=[1, -1]), r"weights\[1\] = -1.0"),
-    (distances([0.5], [1], max_rounds=401), "max_rounds"), (distances([0.5], [1], order=21), "order"),
+    (distances([0.5], [1], max_rounds=401), "max_rounds"), (distances([0.5], [1], max_rounds=0), "max_rounds"),
+    (distances([0.5], [1], order=math.nextafter(20.0, 21.0)), "order"),
+    (distances([0.5], [1], order=math.nextafter(1.0, 0.0)), "order"),
+    (drawn(seed=0, draws=10**7 + 1), r"draws = 10000001; expected an integer from 1 to 10\^7"),
+    (squared(block=1), "block = 1"), (squared(block=4), "block = 4"), (squared(block=2, seed=-1), "seed = -1"),
     (distances([0.5], [2]), "outcome"),
     *((partial(of_gamma, oc.JointDistribution.from_counts([0.5], [n], [s])), said)
       for n, s, said in ((0.5, 0.5, "no whole"), (401, 7, "401"))),
-    (lambda: SoftRounding(0), "bins = 0"),
+    (lambda: SoftRounding(0), "bins = 0"), (lambda: SoftRounding(2**50 + 1), "bins = "),
     (lambda: SoftRounding(4).law(1.5), "expected"), (lambda: SoftRounding(4).draw([1.5], seed=0), "expected"),
     (lambda: SoftRounding(4).draw(["x"], seed=0), "expected"), (lambda: SoftRounding(4).draw([0.5], seed=-1), "seed"),
     (lambda: oc.measures.Bracket(0.2, 0.1), "lower ≤ upper"),
