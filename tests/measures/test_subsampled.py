@@ -1,6 +1,7 @@
 """Subsampled smooth and step calibration: the definition, what is proved without drawing, draws, and truthfulness."""
 
-from itertools import product
+import math
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -84,9 +85,53 @@ def test_of_what_rounds_weights_are_is_not_known(whole, exact, sampled):
     for parts in (1, 2, 6):  # rounds of equal weight have the value of as many rounds of weight 1
         value = exact(G.from_counts([0.5], [2 * parts], [parts]))
         assert value.upper <= bounds.upper
-    for bad in (gamma, G.from_counts([0.5], [2.0**70], [2.0**69])):
-        with pytest.raises(InvalidData, match="expected whole numbers of rounds"):
+    for bad in (gamma, *(G.from_counts([0.5], [2.0**power], [2.0 ** (power - 1)]) for power in (62, 70))):
+        with pytest.raises(InvalidData, match=r"expected whole numbers of rounds below 2\^62"):
             sampled(bad, seed=1)
+    assert sampled(G.from_counts([0.5], [2.0**61], [2.0**60]), seed=1, draws=1).value < 1e-7
+
+
+@pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)
+def test_as_many_subsets_as_asked_for_are_enumerated(whole, exact, sampled):
+    """One round at each of three levels is in the subset or not: 2³ classes, of 8 different pairs."""
+    gamma = G.from_samples([0.11, 0.37, 0.83], [0, 1, 0])
+    assert exact(gamma, subsets=8).width == 0.0 < exact(gamma, subsets=7).width
+
+
+def law_of(norm, gamma):
+    """‖e‖/T, and no less than E sup Σ ε_t e_t ω(p_t)/T: by Lévy, or by the integrals of what lies beyond x."""
+    parts = gamma.predictions, gamma.positives, gamma.counts - gamma.positives
+    size = [
+        (v, math.sqrt(n) * apart) for v, s, z in zip(*parts, strict=True) for n, apart in ((s, 1 - v), (z, v))
+    ]
+
+    def beyond(keep):
+        return math.hypot(*(e for v, e in size if keep(v))) / gamma.weight
+
+    whole = beyond(lambda v: True)
+    if norm is step_ce:
+        return whole, math.sqrt(2.0) * whole
+    integral = 0.0
+    for left, right in pairwise(sorted({0.0, 0.5, 1.0, *gamma.predictions})):
+        x = (left + right) / 2
+        integral += (right - left) * beyond(lambda v, x=x: v < x if x < 0.5 else v > x)
+    return whole, whole + integral
+
+
+@pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)
+@pytest.mark.parametrize("means", [(0.25, 0.5, 0.75), (0.5, 0.25, 1.0)])
+def test_bounds_and_intervals_are_those_of_their_formulas(whole, exact, sampled, means):
+    gamma = G.from_counts([0.25, 0.375, 0.75], [400, 800, 1200], np.multiply(means, [400, 800, 1200]))
+    size, signs = law_of(whole, gamma)
+    found, half = exact(gamma, subsets=1), whole(gamma) / 2
+    assert found.lower == pytest.approx(max(half, size / math.sqrt(8)), rel=1e-12)
+    assert found.upper == pytest.approx(half + signs / 2, rel=1e-12)
+    for draws, confidence in ((20, 0.9), (50, 1 - 1e-6)):
+        drawn = sampled(gamma, seed=1, draws=draws, confidence=confidence)
+        radius = size * math.sqrt(math.log(2 / (1 - confidence)) / (2 * draws))
+        assert drawn.upper - drawn.value == pytest.approx(radius, rel=1e-9)
+        assert drawn.lower == pytest.approx(max(drawn.value - radius, 0.0), rel=1e-9)
+        assert (drawn.draws, drawn.seed, drawn.confidence) == (draws, 1, pytest.approx(confidence, abs=1e-15))
 
 
 @pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)
