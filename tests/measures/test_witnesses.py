@@ -16,12 +16,17 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import MEASURES, Bracket, explain
 from onlinecal.measures.soft_binned import SoftRounding
 from onlinecal.measures.witnesses import (
+    BestWidth,
+    Bins,
     CalibratedCoupling,
+    ErrorWeights,
+    GridThreshold,
     KernelWeights,
     LevelGroups,
     LipschitzWeights,
     Moment,
     RegretBound,
+    ShiftedBins,
     SmoothedSigns,
     Witness,
     WorstTask,
@@ -31,6 +36,8 @@ from tests.marks import some_fast
 from tests.oracles import exact
 from tests.strategies import many_levels
 from tests.witnesses import CASES, COUNTED, EVERY, FEW, Truth, case_id, ends, forged
+
+ONE = JointDistribution.from_levels([0.875], [1.0], [0.95])
 
 #: plain sums and means over subsets, which need none
 PLAIN = {
@@ -68,15 +75,41 @@ CALIBRATED = [
     ("interval_ce", {}, "7 0.1 0.1 0.2 0.2 0.3 0.3 0.4 0.4 0 7"), ("cutoff_ce", {}, ""), ("ece", {}, "0 0"),
     ("surrogate_interval_ce", {}, ""), ("distance_lower", {}, "7 0.1 0.2 0.3 0.4 0.5 0.6"), ("scdl", {}, ""),
 ]  # fmt: skip
+OF_ONE_LEVEL = [("cutoff_ce", {}, "0.875 0.875"), ("step_ce", {}, "0 0.875"), ("ece", {}, "1 0")]
 
 
-@pytest.mark.parametrize(("name", "options", "said"), SAID + CALIBRATED)
+@pytest.mark.parametrize(("name", "options", "said"), SAID + CALIBRATED + OF_ONE_LEVEL)
 def test_numbers_in_words(name, options, said):
     gamma = JointDistribution.from_levels([0.2, 0.5, 0.8], [1, 1, 2], [0.4, 0.1, 0.6])
     if (name, options, said) in CALIBRATED:
         gamma = JointDistribution.from_levels(np.arange(1, 8) / 10, np.ones(7), np.arange(1, 8) / 10)
+    elif (name, options, said) in OF_ONE_LEVEL:
+        gamma = ONE
     words = " ".join(map(str, explain(gamma, name, **options).witnesses))
     assert re.findall(r"[-+]?\d+(?:\.\d+)?", words) == said.split(), words
+
+
+@pytest.mark.parametrize(("name", "options", "lower", "higher"), [
+    ("cutoff_ce", {}, "fall short of", "exceed"), ("step_ce", {}, "fall short of", "exceed"),
+    ("scdl_binned", {"soft": True}, "at random to", "at random to"),
+    ("scdl_binned", {"soft": False}, "down to", "down to"),
+    ("binned_ece", {}, "of equal width", "of equal width"),
+    ("binned_ece", {"strategy": "quantile"}, "of about equal mass", "of about equal mass"),
+    ("smooth_ece", {}, "in the prediction", "in the prediction"),
+    ("smooth_ece", {"transform": "logit"}, "in the log odds", "in the log odds"),
+    ("earthmover_distance", {}, "2-Lipschitz in the identity metric", "2-Lipschitz in the identity metric"),
+    ("smooth_ce", {"metric": "logit"}, "1-Lipschitz in the logit metric", "1-Lipschitz in the logit metric"),
+    ("smooth_ce", {"metric": np.sqrt}, "in the given metric", "in the given metric"),
+    ("kernel_ce", {"kernel": "polynomial", "degree": 3}, "polynomial kernel of degree 3", "polynomial kernel of"),
+    ("kernel_ce", {"kernel": "gaussian"}, "gaussian kernel of scale 1", "gaussian kernel of scale 1"),
+    ("cdl", {}, "more swap regret than cdl/2 ", "more swap regret than cdl/2 "),
+    ("u_calibration", {}, "external regret than u_calibration/2", "external regret than u_calibration/2"),
+    ("v_cdl", {}, r"more than v_cdl max\(t, 1 − t\)", r"more than v_cdl max\(t, 1 − t\)"),
+])  # fmt: skip
+def test_words_of_what_is_lower_and_of_what_is_higher_than_forecast(name, options, lower, higher):
+    for mean, words in ((0.25, lower), (0.875, higher)):
+        gamma = JointDistribution.from_levels([0.5, 0.625], [1.0, 1.0], [mean, mean])
+        assert re.search(words, str(explain(gamma, name, **options)))
 
 
 def open_gap(record, options, value, gamma):
@@ -193,7 +226,6 @@ def test_a_forged_witness_never_proves_what_is_false(record, options, data, gamm
 
 
 TWO = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-ONE = JointDistribution.from_levels([0.875], [1.0], [0.95])
 
 
 @pytest.mark.parametrize(
@@ -217,6 +249,42 @@ ONE = JointDistribution.from_levels([0.875], [1.0], [0.95])
 def test_what_proves_nothing_is_refused_by_name(witness, gamma, says):
     with pytest.raises((InvalidData, InvalidParameter), match=says):
         witness.bound(gamma)
+
+
+NONE = np.zeros(0)
+#: of a number, a witness with it; the ends of its range; and the numbers next to them
+RANGES = {
+    "order": (lambda x: ErrorWeights(ONE.predictions, np.ones(1), x), (1.0, math.inf), (math.nextafter(1.0, 0.0),)),
+    "Moment: order": (lambda x: Moment(x, 3), (0, 3), (-1, 4)),
+    "Moment: degree": (lambda x: Moment(0, x), (0, 1000), (-1, 1001)),
+    "Bins: bins": (lambda x: Bins(np.array([7 * x // 8]), x, "width", "binned_ece"), (1, 2**53), (0, 2**53 + 1)),
+    "epsilon": (ShiftedBins, (5e-324, 1e308), (0.0, math.nextafter(1e308, math.inf))),
+    "exponent": (BestWidth, (0, 1074, None), (-1, 1075)),
+    "scale": (lambda x: KernelWeights(ONE.predictions, np.ones(1), "laplace", x), (1e-290, 1e290), (9.9e-291, 1.1e290)),
+    "KernelWeights: degree": (
+        lambda x: KernelWeights(ONE.predictions, np.ones(1), "polynomial", degree=x), (0, 1000), (-1, 1001),
+    ),
+    "sigma": (
+        lambda x: SmoothedSigns(x, NONE, "identity", "smooth_ece_at"), (0.0, 1e-9, 10.0),
+        (-1e-9, math.nextafter(1e-9, 0.0), math.nextafter(10.0, 11.0)),
+    ),
+    "slope": (
+        lambda x: RegretBound(x, "cdl"), (-10.0, 10.0), (math.nextafter(-10.0, -11.0), math.nextafter(10.0, 11.0)),
+    ),
+    "threshold": (lambda x: GridThreshold(x, 4, True), (1, 4), (0, 5)),
+    "GridThreshold: m": (lambda x: GridThreshold(1, x, True), (1, 2**50), (0, 2**50 + 1)),
+    "bins = ": (SoftRounding, (1, 2**50), ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "found"), RANGES.items(), ids=list(RANGES))
+def test_the_ends_of_a_range_are_taken_and_nothing_beyond(said, found):
+    make, taken, refused = found
+    for value in taken:
+        assert ends(make(value).bound(ONE))[0] >= 0.0
+    for value in refused:
+        with pytest.raises(InvalidParameter, match=said):
+            make(value).bound(ONE)
 
 
 def test_potentials_are_the_largest_that_are_lipschitz_and_their_largest_sum_is_that_of_a_fine_grid(seed):
