@@ -36,10 +36,11 @@ def three():
 @pytest.mark.parametrize(
     ("change", "p", "calibration", "words", "then"),
     [
-        ({}, 0.0625, "refuted", "Not calibrated (p = 0.0625, all classes at once): probabilities of 'c1' from 0.2–0.3 are "
-         "too low by 0.25.", "measure f.csv --outcome y --classes 'p_*' -o f_classes.png"),
+        ({}, 0.0625, "refuted", "Not calibrated (p = 0.0625, all classes at once): probabilities of 'c1' from 0.2–0.3 "
+         "are too low by 0.25.", "measure f.csv --outcome y --classes 'p_*' -o f_classes.png"),
         ({"bias": -0.25, "highest": 0.2}, 0.0625, "refuted", "probabilities of 'c1' at 0.2 are too high by 0.25.", ""),
-        ({"label": None}, 0.0625, "refuted", "probabilities of the likeliest class from 0.2–0.3 are too low by 0.25.", ""),
+        ({"label": None}, 0.0625, "refuted", "probabilities of the likeliest class from 0.2–0.3 are too low by 0.25.",
+         ""),
         ({}, 0.0626, "not refuted", "Calibration is not refuted (p = 0.0626, all classes at once). The largest error: "
          "probabilities of 'c1' from 0.2–0.3 are too low by 0.25.", "more rows, four times as many"),
         ({"bias": 0.0}, 1.0, "not refuted", "Calibration is not refuted (p = 1, all classes at once).", ""),
