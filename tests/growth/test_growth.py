@@ -167,17 +167,35 @@ def test_legends_explain_the_signs_that_occur():
     assert "one in twenty" in legend([straight, curved])[0]
     assert "one in twenty" not in legend([straight])[0]
     assert legend([]) == []
+    assert "along one game" not in legend([straight])[0]
+    assert "along one game, over their last two decades" in legend([straight, replace(straight, cut=True)])[0]
+
+
+def test_a_growth_as_data_and_in_words():
+    growth = exact(lambda t: np.sqrt(t) + 30)
+    data = growth.as_json()
+    assert data["onward"] == [*growth.onward]
+    assert data["remark"] == growth.remark
+    assert "cut" not in data
+    assert (data["value"], data["lower"], data["points"], data["runs"]) == (growth.value, growth.lower, 7, 2)
+    assert repr(growth) == f"Growth({growth})"
+    # Slopes that four digits do not tell apart have two.
+    assert replace(growth, early=0.5, late=0.50001).bow == "0.50…0.50"
+    assert replace(growth, early=0.5, late=0.5003).bow == "0.5000…0.5003"
 
 
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
-        (lambda: fit_growth(T, T, fresh=True), r"expected \(n,\) and \(n, runs\)"),
+        *((lambda t=t, y=y: fit_growth(t, y, fresh=True), r"expected \(n,\) and \(n, runs\)")
+          for t, y in ((T, T), (T[:, None], T[:, None]), (T, T[1:, None]), (T, np.ones((7, 0))))),
+        (lambda: trend(T, T[1:, None], np.sqrt), r"expected \(n,\) and \(n, runs\)"),
         *((lambda t=t: fit_growth(t, np.ones((3, 1)), fresh=True), "not positive and ascending")
           for t in ([0, 1, 2], [1, 2, 2], [3, 2, 1])),
-        (lambda: fit_growth(T, np.ones((7, 1)), fresh=True, level=95), "level = 95; expected a number between 0 and 1"),
+        *((lambda at=at: fit_growth(T, np.ones((7, 1)), fresh=True, level=at), f"level = {at}; expected")
+          for at in (95, 0.0, 1.0)),
         *((lambda b=b: trend(T, np.ones((7, 1)), b), "expected a positive number at each")
-          for b in (np.negative, 0.0 * T, T[:3])),
+          for b in (np.negative, 0.0 * T, np.inf * T, T[:3])),
     ],
 )  # fmt: skip
 def test_bad_input(ask, said):

@@ -36,11 +36,36 @@ def test_a_fair_coin_forces_root_t_on_u_calibration(seed):
 T = np.array([100, 300, 1000, 3000, 10_000, 30_000])
 
 
-def test_the_best_known_rates():
-    assert known_rates("ece") == "Ω(T^0.54389) … O(T^(2/3))"
-    assert known_rates("step_ce") == "Ω(√T) … O(√(T log T))"
-    assert known_rates("swap_regret[quadratic]") == "O(T^(1/3) log T)"
-    assert known_rates("brier") == ""
+@pytest.mark.parametrize(
+    ("column", "rates"),
+    [
+        ("ece", "Ω(T^0.54389) … O(T^(2/3))"), ("step_ce", "Ω(√T) … O(√(T log T))"),
+        ("swap_regret[quadratic]", "O(T^(1/3) log T)"), ("external_regret[quadratic]", "O(log T)"), ("brier", ""),
+        # By relations: one bound from below and one from above.
+        ("v_cdl", "Ω(√T) … O(√T log T)"), ("distance_lower", "Ω(T^(1/3)) … O(√T)"), ("scdl", "O(√T log T)"),
+        # One weight function, or a few bins, is easier than what bounds it; a certificate is of one forecaster.
+        *((name, "") for name in
+          ("weighted_ce", "low_degree_ce", "binned_ece", "scdl_binned", "kernel_ce_certificate")),
+        # Of a bracket.
+        (Column("measure", "distance_upper", end="lower"), "O(T^(2/3))"),
+        (Column("measure", "distance_upper", end="upper"), "Ω(T^(1/3))"),
+        # Of K classes a nature may play two, but for kernels.
+        (Column("class_measure", "ece"), "Ω(T^0.54389)"), (Column("class_measure", "kernel_ce"), ""),
+    ],
+)  # fmt: skip
+def test_the_best_known_rates(column, rates):
+    assert known_rates(column) == rates
+
+
+def test_of_equal_rates_it_is_one_that_can_be_played_and_that_is_stated():
+    lower, upper = best_known("ece")
+    assert (upper.runs, upper.measure, str(upper)) == (True, "ece", "O(T^(2/3))")
+    assert not any("; with" in rate.source for name in ("ece", "u_calibration") for rate in best_known(name))
+    assert all("; with" in rate.source for rate in best_known("v_cdl"))
+    assert (lower.runs, lower.upper) == (True, False)
+
+
+def test_lower_rates_are_below_upper_ones():
     for measure in {*MEASURES, *(rate.measure for rate in KNOWN_RATES)}:
         if found := best_known(measure):
             assert (found[0].exponent, found[0].logs) <= (found[-1].exponent, found[-1].logs)
