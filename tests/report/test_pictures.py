@@ -315,6 +315,11 @@ def test_panels_of_a_narrow_page_stand_in_lines_and_can_be_read(study):
         assert (fig.get_figwidth(), light(fig.get_facecolor()[:3])) == (pytest.approx(wide), 1.0)
         assert min(axis.get_window_extent().width / fig.dpi for axis in fig.axes) > 1.1
         assert len({axis.get_subplotspec().colspan.start for axis in fig.axes}) == columns
+    # Narrow panels are lower, but not in proportion.
+    shapes = [oc.plots.runs(curves, width=wide, caption=False).get_size_inches() for wide in (10.3, 7.0)]
+    assert shapes[0][1] > shapes[1][1] > shapes[0][1] * 7.0 / 10.3
+    for width in (2, 60):
+        assert oc.plots.curves(curves[:1], width=width).get_figwidth() == width
     for width in ("wide", "", 1.9, 61, "nan", True):
         why = r"expected 'column' .3.4 inches., 'page' .7 inches. or a number"
         with pytest.raises(InvalidParameter, match=why):

@@ -606,6 +606,18 @@ def test_the_picture_of_a_world_shows_its_rounds():
     )
     means = [np.mean(each[order][50:]) for each in (rounds.forecasts, rounds.outcomes)]
     assert [line.get_ydata()[-1] for line in below.get_lines()] == pytest.approx(means)
+    first = [line.get_ydata()[0] for line in below.get_lines()]
+    assert first == [each[order[0]] for each in (rounds.forecasts, rounds.outcomes)]
+    assert middle.get_yticks().tolist() == [0.0, 0.5, 1.0]
+    assert below.get_ylim()[0] == 0.0
+    # Unless it is named, the context is the first by name that is not "base".
+    for kinds, shown in (
+        (("queue", "base"), "queue"),
+        (("queue", "alpha", "base"), "alpha"),
+        (("base",), "base"),
+    ):
+        some = replace(rounds, context=dict.fromkeys(kinds, rounds.context["queue"]))
+        assert {*oc.plots.world_table(some, first=400)["panel"]} == {shown, "forecast", "mean of 50"}
 
 
 class Eager:
