@@ -12,7 +12,7 @@ from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth.rates import best_known
 from onlinecal.report.curve_plot import FORCED, local_slopes, plot_runs, plot_slopes, runs_table, slopes_table
-from onlinecal.report.frames import curves_table, facts
+from onlinecal.report.frames import curves_table, facts, places
 from onlinecal.report.plots import curves as plot_curves
 from onlinecal.report.plots import save
 from onlinecal.report.study_plot import plot_exponents
@@ -144,6 +144,41 @@ def test_the_best_known_rates_are_slopes_below_the_curves():
             assert reference["total"].to_numpy() == pytest.approx(100 * rate.at(t) / rate.at(t)[0])
         # Of games that are tuned to their T alone.
         assert lines([replace(each, fresh=False) for each in curves], "known") == []
+
+
+def test_bounds_are_named_below_a_single_panel_and_in_the_legend_of_several():
+    promises = tuple((t, promise(t)) for t in TIMES)
+    one, other = (curve([5, 7, 9, 11], measure=m, promises=promises) for m in ("ece", "cdl"))
+    assert "≤ 3√T" in words(plot_curves([one]))
+    assert "≤ 3√T" not in words(plot_curves([one, other]))
+
+
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        ((True,), ["proven rate"]), ((False,), ["proven rate"]),
+        ((True, False), ["proven rate", "proven rate, forced"]),
+    ],
+)  # fmt: skip
+def test_rates_of_both_kinds_are_told_apart_in_the_legend(rates, said):
+    promises = tuple((t, promise(t, "rate", upper)) for t in TIMES for upper in rates)
+    fig = plot_curves([curve([5, 7, 9, 11], measure="brier", promises=promises)])
+    assert [text.get_text() for text in fig.legends[0].get_texts()] == said
+
+
+def test_forecasters_without_a_place_have_the_first_that_are_free():
+    given = {"a": 1, "b": None, "c": 1, "d": None}
+    assert places([curve([1, 2, 3, 4], forecaster=who, place=at) for who, at in given.items()]) == {
+        "a": 1, "b": 0, "c": 2, "d": 3,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("many", "every"), [(12, 1), (13, 2), (24, 2), (25, 3)])
+def test_a_curve_has_at_most_twelve_markers(many, every):
+    one = curve(range(1, many + 1), range(10, 10 + many))
+    for drawn in (plot_curves([one]), plot_runs([one])):
+        marked = [line.get_markevery() for line in drawn.axes[0].lines if line.get_markevery() is not None]
+        assert marked == [every]
 
 
 # ---------------------------------------------------------------- what has no place on the axes
@@ -296,6 +331,8 @@ def test_totals_are_divided_by_a_power_of_t(study):
             assert np.asarray(t).tolist() == np.asarray(x).tolist()
             assert shown == pytest.approx(np.asarray(y) / np.asarray(x, float) ** (2 / 3), nan_ok=True)
     assert scaled.axes[0].get_ylabel() == "total T·μ / $T^{0.667}$"
+    for power in (4, -4):
+        assert plot_curves(study.curves(["ece"]), power=power).axes
     for power in (np.nan, 4.1, -4.1):
         with pytest.raises(InvalidParameter, match="power"):
             plot_curves(study.curves(), power=power)

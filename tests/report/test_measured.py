@@ -76,7 +76,19 @@ def test_the_text_holds_every_number_of_the_tables(report):
         assert number(d.adjusted) in said
     (beside,) = side_by_side(report)
     assert [row[0] for row in beside.rows] == ["model", LONG]
-    assert number(report.columns[0].brier.miscalibration) == beside.rows[0][2]
+    assert beside.headings == ["forecasts", "Brier", "MCB", "DSC", "log", "worst threshold"]
+    for column, (_, *row) in zip(report.columns, beside.rows, strict=True):
+        brier, log, loss = column.brier, column.log, column.threshold.loss
+        numbers = (brier.score, brier.miscalibration, brier.discrimination, log.score, loss)
+        assert row == [*map(number, numbers)]
+    (paired,) = differences(report)
+    assert [row[:4] for row in paired.rows] == [
+        [f"model − {LONG}", name, number(d.mean), number(d.error)]
+        for name, d in zip(("Brier", "log"), report.differences, strict=True)
+    ]
+    drift = report.columns[0].drift
+    test = f"statistic {drift.statistic:.3g}, p = {drift.p_value:.3g}; errors of neighbouring rows have"
+    assert f"{test} correlation {drift.correlation:.3g}, p = {drift.correlation_p:.3g}." in flat
 
 
 def test_json_has_numbers_or_null_and_all_digits(report, capsys):
@@ -150,6 +162,8 @@ def test_twenty_levels_are_points_and_more_are_smoothed(levels, word, undrawn):
     (column,) = report_of({"p": p}, p > 0.5).columns
     first, _ = page_pictures.of_column("p", column.evaluation)
     assert first.title == f"Reliability of p, {word}"
+    both = page_pictures.reliability_of({"p": column.evaluation, "q": column.evaluation}, "")
+    assert both.get_label() == RELIABILITY[{"levels": "points", "smoothed": "smooth"}[word]]
 
 
 @pytest.mark.parametrize("weights", [None, np.full(3000, 2.0)])
@@ -158,7 +172,9 @@ def test_groups_of_rare_events(weights):
     p = np.linspace(1e-5, 1.9e-4, 3000)
     groups = {"weights": weights, "groups": {"all": np.arange(3000)}, "by": "g"}
     report = report_of({"p": p}, 0.0 * p, draws=20, measures=("brier", "cutoff_ce"), **groups)
-    cells = grids(report, report.columns[0])[1].rows[0]
+    (cells,) = grids(report, report.columns[0])[1].rows
+    without = report_of({"p": p}, 0.0 * p, groups={"": np.arange(3000)}, by="g")
+    assert (cells[0], grids(without, without.columns[0])[1].rows[0][0]) == ("all", "(empty)")
     assert cells[4:6] == ["-0.00010 ± 0.00018", "[-0.00010, +0.00113]"]
     assert (cells[7] == "–") == (weights is not None)
 
@@ -235,6 +251,7 @@ def test_the_verdict_refutes_nothing_where_forecasts_are_exact_or_rows_are_few()
     assert re.search(r"smooth_ece up to 0\.\d+ is not excluded", found["words"])
     assert verdict_of(p, 1 - y)["calibration"] == "refuted"
     assert verdict_of(p[:12], y[:12])["calibration"] == "too few"
+    assert [verdict_of(p[:n], y[:n])["calibration"] for n in (29, 30)] == ["too few", "not refuted"]
     assert verdict_of(p, y, draws=0)["calibration"] == "not tested"
     clusters = {"clusters": np.arange(60) // 5, "cluster": "g"}  # 12
     found = verdict_of(p, y, **clusters)
@@ -346,7 +363,8 @@ def test_the_worst_threshold_in_words(judged, column, said):
 def test_numbers_have_as_many_digits_as_their_interval_tells():
     for x, width, said in (
         (0.123456, np.inf, "0.123"), (0.123456, 5e-4, "0.12346"), (0.123456, 0.00124, "0.123"),
-        (0.123456, 0.00123, "0.1235"), (0.2, 1e-13, "0.2"), (0.0, 1e-5, "0"), (None, 1.0, "–"),
+        (0.123456, 0.00123, "0.1235"), (np.nan, 1.0, "–"), (np.inf, np.inf, "inf"),
+        (0.2, 1e-13, "0.2"), (0.0, 1e-5, "0"), (None, 1.0, "–"),
     ):  # fmt: skip
         assert number(x, width) == said
     assert [signed(-0.0004, 3), signed(0.0006, 3), signed(-0.5, 2)] == ["0.000", "+0.001", "-0.50"]

@@ -159,6 +159,9 @@ def test_what_was_not_played_is_listed_with_its_reason(whole, undrawn):
     [
         ([1.0, 1.0], [promise(1.0)], ["1 of 1 proven bound held"]),
         ([1.0, 1.0], [promise(1.0 - 2e-9)], ["The mean of these runs is beyond"]),
+        ([1.0, 1.0], [promise(1.0 - 5e-10)], ["1 of 1 proven bound held"]),
+        ([1e6, 1e6], [promise(1e6 - 2e-3)], ["The mean of these runs is beyond"]),
+        ([1e6, 1e6], [promise(1e6 - 5e-4)], ["1 of 1 proven bound held"]),
         ([1.0, 1.0], [promise(1.0)] * 2, ["2 of 2 proven bounds held, sure ones in every run"]),
         (
             [1.0, 3.0],
@@ -311,6 +314,14 @@ def test_pictures_of_curves_have_about_so_many_lines_in_all_and_are_four_at_leas
     found = page_pictures.gallery(mine, ["ece"], [], Progress(1))
     assert [picture.title for picture in found.curves] == [f"ece against n{i}" for i in range(drawn)]
     assert any(f"{7 - drawn} of 7 pictures" in said for said in found.left) == (drawn < 7)
+
+
+@pytest.mark.parametrize(("many", "left"), [(6, False), (7, True)])
+def test_a_picture_of_some_natures_says_of_how_many(many, left, undrawn):
+    mine = study(*(cell(who, {"ece": [1], "cdl": [2]}, f"n{i}") for who in "ab" for i in range(many)))
+    found = page_pictures.gallery(mine, ["ece", "cdl"], [], Progress(1))
+    assert [picture.title for picture in found.others] == [PARETO]
+    assert (f"{PARETO}: of the first 6 of {many} natures." in found.left) == left
 
 
 def test_of_many_forecasters_the_lowest_are_drawn(monkeypatch):

@@ -307,6 +307,25 @@ def test_classes_of_at_most_twenty_levels_are_points(levels, mark):
     assert mark in {*table["mark"]}
 
 
+@pytest.mark.parametrize(("many", "said"), [(9, ""), (10, "the 9 of 10 classes that happen most")])
+def test_of_many_classes_those_that_happen_most_are_drawn(many, said):
+    """Of ten the last is left out, which happens least."""
+    y = [k for k in range(many) for _ in range(many - k)]
+    p = np.full((len(y), many), 1 / many)
+    assert {*oc.plots.classes_table(p, y)["label"]} == {str(k) for k in range(9)}
+    fig = oc.plots.classes(p, y, title="A title")
+    assert in_one_line(fig.get_suptitle()).startswith(f"A title, {said}" if said else "A title · ")
+
+
+@pytest.mark.parametrize(("levels", "mark"), [(200, "level"), (201, "cell")])
+def test_two_hundred_levels_of_three_classes_have_an_arrow_each(levels, mark):
+    p = np.arange(levels) / (2 * levels)
+    table = oc.plots.triangle_table(
+        np.stack((p, 0.5 - p, np.full(levels, 0.5)), axis=1), np.arange(levels) % 3
+    )
+    assert {*table["mark"]} == {mark}
+
+
 def test_panels_of_a_narrow_page_stand_in_lines_and_can_be_read(study):
     curves = study.only(natures=["drift"]).curves(["ece", "smooth_ce", "cdl"])
     for width, wide, columns in (("column", 3.4, 1), ("page", 7.0, 3), (5.0, 5.0, 2), (None, 10.3, 3)):

@@ -295,11 +295,9 @@ def test_lines_of_a_wide_parameter_are_set_apart_by_a_factor(study):
         ((["eec"], "beta"), "unknown measure 'eec'"),
         (([], "beta"), "no measures"),
         ((["ece"], "beta", "all"), "bars = 'all'; expected one of 'deviation', 'quartiles', 'interval'"),
-        ((["ece"], "beta"), "4 panels against beta; expected at most 3, chosen by --forecaster"),
     ],
 )
-def test_what_is_refused(given, said, study, monkeypatch):
-    monkeypatch.setattr("onlinecal.report.sweep_plot.MOST", 3)
+def test_what_is_refused(given, said, study):
     with pytest.raises(OnlinecalError, match=said):
         sweep_table(study, *given[:2], **({"bars": given[2]} if len(given) > 2 else {}))
 
@@ -313,10 +311,25 @@ def test_the_axis_of_values_begins_at_0_where_none_is_negative(values, low):
 
 @pytest.mark.parametrize(("most", "scale"), [(1000, "linear"), (1001, "log")])
 def test_the_axis_of_a_parameter_is_logarithmic_beyond_a_factor_of_ten(most, scale):
-    (axis,) = oc.plots.sweep(
-        made.study(*(made.cell("one", [1.0], times=(t,)) for t in (100, most))), ["ece"], "T"
-    ).axes
+    mine = made.study(*(made.cell("one", {"ece": [1.0], "cdl": [1.0]}, times=(t,)) for t in (100, most)))
+    (axis,) = oc.plots.sweep(mine, ["ece", "cdl"], "T").axes
     assert axis.get_xscale() == scale
+    # So lines are set apart by a distance or by a factor.
+    first, second = (line["x"].to_numpy() for line in lines(mine, ["ece", "cdl"], "T")[0].values())
+    apart = second - first if scale == "linear" else second / first
+    assert apart[0] == pytest.approx(apart[1])
+
+
+@pytest.mark.parametrize(("most", "refused"), [(4, False), (3, True)])
+def test_at_most_so_many_panels_are_drawn(most, refused, study, monkeypatch):
+    monkeypatch.setattr("onlinecal.report.sweep_plot.MOST", most)
+    if refused:
+        with pytest.raises(
+            InvalidParameter, match="4 panels against beta; expected at most 3, chosen by --forec"
+        ):
+            sweep_table(study, ["ece"], "beta")
+    else:
+        assert sweep_table(study, ["ece"], "beta")["panel"].nunique() == most
 
 
 def test_infinite_values_have_no_point_and_it_is_said():

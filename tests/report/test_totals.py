@@ -11,7 +11,7 @@ from onlinecal.growth.words import NONE
 from onlinecal.measures import MEASURES
 from onlinecal.report import catalogue
 from onlinecal.report import totals as overviews
-from onlinecal.report.listing import print_entry
+from onlinecal.report.listing import print_catalogue, print_entry
 from onlinecal.report.pictures import draw
 from onlinecal.report.study_plot import exponents_table, plot_exponents
 from onlinecal.report.terminal import number, print_json
@@ -25,6 +25,7 @@ from onlinecal.report.totals import (
     totals,
     totals_data,
     ways_on,
+    with_spread,
 )
 from onlinecal.study.asked import known_measures
 from onlinecal.study.curves import Study, summary
@@ -152,6 +153,8 @@ def test_any_size_of_a_total_fits_a_cell():
             -1e14: "-100,000,000,000,000", 1e15: "1e+15", -1e300: "-1e+300", np.inf: "inf"}  # fmt: skip
     assert {x: number(x) for x in said} == said
     assert number(-0.0) == "0"
+    halves = {np.nan: "5", 0.5: "5 ± 0.5", 1e-11: "5 ± 1e-11", 1e-12: "5 ± 0"}
+    assert {half: with_spread(5.0, half) for half in halves} == halves
 
 
 OWN = """
@@ -194,6 +197,25 @@ def test_paragraphs_of_a_docstring_go_on_over_its_full_lines_and_lists_do_not(ca
     assert " ".join(shown.split()).endswith(f"{full} c It is. Rule: - one - {full} - two {full} left")
     alone = [line for line in shown.splitlines() if line in ("c", *said)]
     assert alone == ["It is.", "Rule:", "- one", "- two", "left"]
+
+
+@pytest.mark.parametrize(("letters", "joined"), [(89, False), (90, True)])
+def test_a_line_of_ninety_letters_is_full(letters, joined, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    full = "a" * letters
+    print_entry({"name": "it", "kind": "task", "parameters": [], "guarantees": [], "implied": [],
+                 "documentation": f"{full}\nb"})  # fmt: skip
+    assert (f"{full} b" in capsys.readouterr().out.splitlines()) == joined
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(71, True), (72, False)])
+def test_a_narrow_terminal_has_a_line_for_each_entry(columns, lines, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    print_catalogue(
+        [{"kind": "tasks", "name": "it", "summary": "What it is.", "known": "By them."}], as_json=False
+    )
+    shown = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert (shown == ["tasks", "it: What it is.", "  By them."]) == lines
 
 
 def test_what_a_bound_implies_is_of_games_of_its_kind():
