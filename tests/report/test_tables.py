@@ -36,7 +36,7 @@ def test_a_table_that_is_too_wide_has_broken_headings_and_then_parts(width, head
         ("a bb ccc", 8, ["a bb ccc"]), ("a bb ccc", 7, ["a bb", "ccc"]), ("a bb ccc", 3, ["a", "bb", "ccc"]),
         ("rounded(m=10)", 13, ["rounded(m=10)"]), ("rounded(m=10)", 12, ["rounded(m=", "10)"]),
         ("rounded(m=10)", 9, ["rounded(", "m=10)"]), ("regret[a,b]", 5, ["regret[", "a,b]"]), ("", 5, [""]),
-        ("x rounded(m=10)", 13, ["x", "rounded(m=10)"]), ("x rounded(m=10)", 12, ["x rounded(", "m=10)"]),
+        ("x rounded(m=10)", 13, ["x", "rounded(m=10)"]), ("x rounded(m=10)", 12, ["x rounded(m=", "10)"]),
     ],
 )  # fmt: skip
 def test_a_text_is_broken_between_words_and_in_longer_ones_at_signs(text, width, lines):
