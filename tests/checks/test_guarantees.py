@@ -275,6 +275,23 @@ def test_what_is_found_is_said_with_the_worst_opponent(kind, holds, slopes, said
     assert f"{said} worst 1.5, against opponent 1, round 7" in found
 
 
+@pytest.mark.parametrize(("upper", "worst"), [(True, 1), (False, 0)])
+def test_the_worst_of_a_bound_from_below_is_the_least_and_a_broken_step_is_told(upper, worst, capsys):
+    stated = replace(f.ForecastHedging().guarantees[0], kind="deterministic", slack=None, upper=upper)
+    checked = tuple(
+        GuaranteeCheck("it", f"opponent {i}", stated, 0.5 + i, 7, False, step=step)
+        for i, step in enumerate((1.0, 2.0))
+    )
+    for some, more in ((checked, ", in a step of its proof"), (checked[:1], "")):
+        print_check(Report(some, ()))
+        found = " ".join(capsys.readouterr().out.split())
+        at = worst * (len(some) > 1)
+        assert (
+            f"FAILS against {len(some)} of {len(some)}{more}; worst {0.5 + at}, against opponent {at},"
+            in found
+        )
+
+
 def test_a_fault_that_was_just_told_is_told_by_two_words(capsys):
     faults = ["it ends", "it ends", "", "it ends", "other"]
     print_check(Report((), tuple(("it", Finding(f"check {i}", fault)) for i, fault in enumerate(faults))))

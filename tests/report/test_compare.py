@@ -242,6 +242,20 @@ def test_pictures_of_fronts(seed):
     assert scales == [("log", "linear")] * 2
 
 
+@pytest.mark.parametrize(("least", "scale"), [(0.0, "linear"), (1e-3, "log")])
+def test_axes_of_fronts_are_logarithmic_where_all_means_are_positive(least, scale):
+    (axis,) = plot_pareto(study(*made("drift", BOTH, [[least], [2.0]], [[1.0], [2.0]])), BOTH).axes
+    assert (axis.get_xscale(), axis.get_yscale()) == (scale, "log")
+
+
+@pytest.mark.parametrize(("power", "remark"), [(0.9, "above O"), (0.6, ""), (0.2, "below Ω")])
+def test_notes_of_a_measure_have_the_best_known_rates_and_the_remarks_that_occur(power, remark):
+    mine = study(*(cell("a", [t**power] * 2, times=(t,)) for t in (100, 200, 400, 800)))
+    _, known, *remarks = of_measure(mine, "ece").notes
+    assert known.startswith("best known against the worst nature: Ω(T^0.54389) … O(T^(2/3)); a remark marks")
+    assert [note.partition(":")[0] for note in remarks] == [remark] * bool(remark)
+
+
 # ---------------------------------------------------------------- differences run by run
 
 

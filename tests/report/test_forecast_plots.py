@@ -370,6 +370,8 @@ def test_a_measure_of_the_forecasts_so_far_is_evaluated(distinct):
         assert (a, b) == row.interval
     _, last, _ = running_measure(p, y, "brier", window=50, level=0.0)
     assert np.isnan([last["lower"], last["upper"]]).all()
+    assert running_measure(p, y, "brier", window=2, level=0.0)[1]["forecasts"][[0, -1]].tolist() == [2, 400]
+    assert running_measure(p[:20], y[:20], "brier", level=0.0)[1]["forecasts"].tolist() == [20]
     for n, low in zip(last["forecasts"], last["low"], strict=True):
         assert low == oc.measures.brier(p[n - 50 : n], y[n - 50 : n])
 

@@ -276,6 +276,14 @@ def test_the_largest_regret_is_named_in_the_table_and_in_each_panel(monkeypatch)
     assert [axis.get_xlim()[1] for axis in fig.axes] == pytest.approx([1010, 1.6 * 500, 1.04 * 5 / 9])
 
 
+def test_decision_makers_without_a_known_outcome_are_counted(monkeypatch):
+    row = row_of([90, 0, 450], [100, 50, 500])
+    row = replace(row, makers=row.makers.assign(seen=[0, 900, 900]))
+    monkeypatch.setattr(people_room, "people_rows", lambda study: [row])
+    said = plot_people(oc.Study(()))._suptitle.get_text()
+    assert said == "1 run · up to 1 without a known outcome are not drawn"
+
+
 def test_a_decision_maker_without_a_known_outcome_has_no_regret():
     study = oc.play(F.ForecastHedging(), N.Drift(), horizon=20, runs=2, decision_makers=PEOPLE[3:])
     (one,) = people_rows(study)

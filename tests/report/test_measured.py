@@ -13,6 +13,7 @@ from onlinecal.logs.evaluation import DECIDING
 from onlinecal.logs.measuring import Settings, measure_log
 from onlinecal.logs.reading import Asked, Log, read_log
 from onlinecal.logs.thresholds import Threshold
+from onlinecal.measures import brier_skill
 from onlinecal.report import measured, page_pictures
 from onlinecal.report.decision_plot import MURPHY
 from onlinecal.report.measured import (
@@ -20,6 +21,7 @@ from onlinecal.report.measured import (
     decision,
     differences,
     document_of,
+    estimates,
     grids,
     number,
     side_by_side,
@@ -177,6 +179,28 @@ def test_groups_of_rare_events(weights):
     assert (cells[0], grids(without, without.columns[0])[1].rows[0][0]) == ("all", "(empty)")
     assert cells[4:6] == ["-0.00010 ± 0.00018", "[-0.00010, +0.00113]"]
     assert (cells[7] == "–") == (weights is not None)
+
+
+def test_logistic_recalibration_in_a_line():
+    def said(one):
+        if one.interval is None:
+            return number(one.value)
+        width = one.interval[1] - one.interval[0]
+        return f"{number(one.value, width)} {span(*one.interval, width)}"
+
+    y = np.tile([0, 1, 0, 1, 0, 1, 0, 1, 1, 0], 6)
+    for p, slope in ((np.tile([0.2, 0.8], 30), True), (np.full(60, 0.4), False)):
+        (column,) = report_of({"p": p}, y).columns
+        large, intercept, steep = column.line
+        first = f"log odds: in the large {said(large)}"
+        short, (line, skill) = estimates(column, False), estimates(column, True)
+        if slope:
+            assert short == [f"{first}, slope {said(steep)}"]
+            assert line == f"{first}, slope {said(steep)}, intercept {said(intercept)}"
+        else:
+            assert short == [f"{first}, no slope"]
+            assert line == f"{first}, no slope, for {steep.how.removeprefix('none: ')}"
+        assert skill == f"AUC {said(column.auc)}, Brier skill {number(brier_skill(column.gamma))}"
 
 
 def test_differences_of_few_rows_are_not_tested():

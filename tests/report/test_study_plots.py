@@ -174,6 +174,14 @@ def test_points_of_far_apart_regrets_are_within_their_axes_and_labels_apart(leas
     assert overlapping(texts(axis.figure)) == []
 
 
+@pytest.mark.parametrize(("total", "line"), [(-1.0, True), (0.0, False)])
+def test_a_line_at_0_stands_where_a_regret_is_negative(total, line):
+    columns = {Column("decision_task", kind, task="x"): [total, total] for kind in KINDS}
+    for axis in plot_tasks(made.study(made.cell("a", columns))).axes:
+        upright = [each for each in axis.lines if list(each.get_xdata()) == [0.0, 0.0]]
+        assert len(upright) == line
+
+
 @pytest.mark.parametrize(("most", "scale"), [(50.0, "linear"), (50.1, "symlog")])
 def test_regrets_that_differ_by_more_than_a_factor_have_a_logarithmic_axis(most, scale):
     columns = [Column("decision_task", kind, task="x") for kind in KINDS]
@@ -318,6 +326,19 @@ def test_the_axis_of_a_parameter_is_logarithmic_beyond_a_factor_of_ten(most, sca
     first, second = (line["x"].to_numpy() for line in lines(mine, ["ece", "cdl"], "T")[0].values())
     apart = second - first if scale == "linear" else second / first
     assert apart[0] == pytest.approx(apart[1])
+
+
+def test_a_parameter_is_that_of_the_role_in_which_it_differs():
+    forecasters = [F.Doubling(F.Constant(0.3), first=n) for n in (2, 4)]
+    natures = [N.Drift(first=p) for p in (0.1, 0.2)]
+    for who, whom, at in ((forecasters, natures[:1], [2, 4]), (forecasters[:1], natures, [0.1, 0.2])):
+        one = oc.play(who, whom, horizon=20, runs=1, measures=["ece"])
+        assert first(one, ["ece"], "first")["at"].tolist() == at
+    both = oc.play(forecasters, natures, horizon=20, runs=1, measures=["ece"])
+    with pytest.raises(
+        InvalidParameter, match="against = 'first': forecasters and natures have several values of it"
+    ):
+        sweep_table(both, ["ece"], "first")
 
 
 @pytest.mark.parametrize(("most", "refused"), [(4, False), (3, True)])

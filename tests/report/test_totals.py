@@ -16,9 +16,11 @@ from onlinecal.report.pictures import draw
 from onlinecal.report.study_plot import exponents_table, plot_exponents
 from onlinecal.report.terminal import number, print_json
 from onlinecal.report.totals import (
+    cells,
     curve_html,
     exponents_markdown,
     long,
+    longest,
     overview,
     print_overview,
     study_html,
@@ -197,6 +199,19 @@ def test_paragraphs_of_a_docstring_go_on_over_its_full_lines_and_lists_do_not(ca
     assert " ".join(shown.split()).endswith(f"{full} c It is. Rule: - one - {full} - two {full} left")
     alone = [line for line in shown.splitlines() if line in ("c", *said)]
     assert alone == ["It is.", "Rule:", "- one", "- two", "left"]
+
+
+def test_a_cell_has_its_total_its_t_and_its_growth():
+    some = study(
+        *(cell("a", [3 * t, 3 * t], times=(t,)) for t in (100, 200, 400)), cell("b", [2, 2], times=(50,)),
+        cell("c", [1], times=(400,), open=(7,)),
+    )  # fmt: skip
+    rows = totals(some)
+    assert longest(rows) == (400, ", 7 open at the end")
+    assert longest(rows[rows["forecaster"] != "c"]) == (400, "")
+    assert cells(rows, 400) == ["1,200 ± 0\nT^1.00\n[1.00, 1.00]", "2 ± 0\nat T = 50\n–", "1\n–"]
+    assert cells(rows, 400, spread=False, growth=False) == ["1,200", "2\nat T = 50", "1"]
+    assert cells(rows, 400, growth=False, remark=True) == ["1,200 ± 0\nabove O", "2 ± 0\nat T = 50", "1"]
 
 
 @pytest.mark.parametrize(("letters", "joined"), [(89, False), (90, True)])
