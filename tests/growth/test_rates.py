@@ -11,6 +11,7 @@ from onlinecal.forecasters import ForecastHedging
 from onlinecal.growth.rates import KNOWN_RATES, best_known, known_rates
 from onlinecal.measures import MEASURES
 from onlinecal.natures import Bernoulli
+from onlinecal.study import curves
 from onlinecal.study.curves import Curve
 from onlinecal.study.played import Promise
 
@@ -107,3 +108,16 @@ def test_what_a_fit_says_beside_what_is_known(measure, growth, proven, said):
     assert Curve(column, "a", "b", T, totals, False, promises).against_rates() == ""
     wide = (T * np.exp(np.cos(T)))[:, None]
     assert Curve(Column("measure", "ece"), "a", "b", T, wide, True).against_rates() == ""
+
+
+def test_three_questions_share_the_doubt_and_each_has_it_on_one_side(monkeypatch):
+    levels, fitted = [], curves.trend
+
+    def trend(*of, level):
+        levels.append(level)
+        return fitted(*of, level=level)
+
+    monkeypatch.setattr(curves, "trend", trend)
+    one = Curve(Column("measure", "ece"), "a", "b", T, (T**0.6)[:, None] * [1.0, 1.0], True)
+    assert one.against_rates(0.9) == ""
+    assert levels == pytest.approx([1.0 - 2 * 0.1 / 3] * 2)

@@ -157,15 +157,17 @@ def test_of_level_sets_that_both_have_the_exact_ones_are_kept(tmp_path, order):
     assert resumed(tmp_path / "m.db", of(["ece", "smooth_ce"], 12, "all"))[0] == []
 
 
-def others(part):
-    """Entries of accounts or totals, of which one number is another."""
-    return {name: values + (at == 0) for at, (name, values) in enumerate(part.items())}
+def others(part, run=1):
+    """Entries of accounts or totals, of which the first is another in one run."""
+    own = np.arange(next(iter(part.values())).shape[-1]) == run
+    return {name: values + own * (at == 0) for at, (name, values) in enumerate(part.items())}
 
 
 @pytest.mark.parametrize(
     ("where", "change"),
     [
-        ("ece of run 0", lambda game: game._replace(totals=others(game.totals))),
+        ("ece of run 1", lambda game: game._replace(totals=others(game.totals))),
+        ("ece of run 0", lambda game: game._replace(totals=others(game.totals, 0))),
         ("their checkpoints", lambda game: game._replace(rounds=game.rounds + 1)),
         ("open questions", lambda game: game._replace(open=(3,))),
         ("the accounts of decision makers",

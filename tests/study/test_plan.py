@@ -1,6 +1,8 @@
 """Plans, their outlook, and panels: what is refused before it is played, and what is read at checkpoints."""
 
+import re
 from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -8,13 +10,16 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.engine.game import Game
+from onlinecal.engine.horizon import checkpoints
+from onlinecal.engine.memory import bytes_of_run
 from onlinecal.forecasters import as_forecaster
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Bracket
 from onlinecal.schedules import Constant, Schedule
-from onlinecal.study.outlook import outlook
+from onlinecal.study.outlook import outlook, slow_measures
 from onlinecal.study.panel import Panel
-from onlinecal.study.promises import promises
+from onlinecal.study.promises import promises, steps
+from onlinecal.study.run import batch_size
 from onlinecal.sweeping import planned, schedules_of
 from tests.results import F, N, cells
 from tests.strategies import many_levels
@@ -38,8 +43,9 @@ LATE, LATER = (oc.sweep("bernoulli", label=label) for label in ("delay 1", "drif
     [
         ({"horizon": 0}, "horizon = 0"), ({"horizon": [100, 50, 100]}, "100 is given twice"),
         ({"horizon": 10.5}, "horizon = 10.5"), ({"runs": 0}, "runs = 0"), ({"seed": "x"}, "seed = 'x'"),
-        ({"per_decade": 101}, "per_decade = 101"), ({"runs": 100_001}, "runs = 100001"),
-        *(({"keep": keep}, f"keep = {keep!r}") for keep in ("some", None, 1, 2.5, True, 2**41)),
+        ({"per_decade": 101}, "per_decade = 101"), ({"per_decade": 0}, "per_decade = 0"),
+        ({"runs": 100_001}, "runs = 100001"),
+        *(({"keep": keep}, f"keep = {keep!r}") for keep in ("some", None, 1, 2.5, True, 2**40 + 1)),
         ({"measures": []}, "no measures and no tasks"), ({"measures": ["ece", oc.measures.ece]}, "asked for twice"),
         ({"measures": [{"name": "binned_ece", "bins": 0}]}, "bins = 0"),
         ({"measures": [{"name": lambda gamma: 0.0, "x": 1}]}, "measure '<lambda>'"),
@@ -66,6 +72,22 @@ def test_what_cannot_be_played_is_said_before_playing(options, said, monkeypatch
     options = {"forecaster": F.Constant(), "nature": N.Drift(), "horizon": 50, "runs": 2} | options
     with pytest.raises(oc.OnlinecalError, match=said):
         oc.play(**options)
+
+
+@pytest.mark.parametrize("keep", [2, 2**40, "all", "none"])
+def test_the_last_values_that_are_allowed_are_taken(keep):
+    (cell,) = cells([50], 100_000, forecasters=[F.Constant()], natures=[N.Drift()], per_decade=100, keep=keep)
+    assert (cell.runs, cell.keep, cell.times) == (100_000, keep, tuple(checkpoints(50, 100)))
+
+
+def test_cells_are_counted_by_all_that_is_combined(monkeypatch):
+    natures = N.Drift(), N.Contrarian(), N.Bernoulli()
+    asked = {"horizons": [10, 20], "natures": natures, "schedules": schedules_of("every_unit", [0, 1])}
+    monkeypatch.setattr("onlinecal.study.planning.MOST", 24)
+    assert len(cells(**asked)) == 24
+    monkeypatch.setattr("onlinecal.study.planning.MOST", 23)
+    with pytest.raises(InvalidParameter, match="up to 24 cells; expected at most 23"):
+        cells(**asked)
 
 
 def test_all_measures_are_all_that_games_can_have():
@@ -122,8 +144,9 @@ def test_what_is_longer_than_a_player_can_play_is_left_out(tmp_path):
     assert [pair[:2] for pair in planned.incompatible] == [("online platt", "drift")]
     assert outlook(planned).incompatible == 1
     assert list(outlook(planned).lines())[2] == "3 pairs: 3 compiled; 1 more cannot be played"
-    with pytest.warns(RuntimeWarning, match="'online platt' against 'drift' is not played: .*needs"):
+    with pytest.warns(RuntimeWarning, match="'online platt' against 'drift' is not played: .*needs") as told:
         assert oc.play(["online_platt", "constant"], "drift", horizon=9, runs=1).forecasters == ["constant"]
+    assert [warning.filename for warning in told] == [__file__]  # where it is played
     for options, said in (
         ({"forecasters": [short], **drift}, "plays 16 rounds"),
         ({"natures": [replay], "horizons": [200]}, "has 120 rounds"),
@@ -200,6 +223,61 @@ def test_measures_that_take_most_of_the_time_are_named():
     found = outlook(cells([40, 800], 50, panel=panel, forecasters=who, natures=[streams]))
     assert found.measuring == {"distance_lower": pytest.approx(3 * (of_grid + of_any))}
     assert "measuring takes longest, on one core: distance_lower some 66 s" in found.lines()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        ({"a": 3.0, "b": 1.0, "c": 0.9}, ""), ({}, ""),
+        ({"a": 3.0, "b": 1.0, "c": 0.9, "d": 0.1}, "measuring takes longest, on one core: a some 3 s, b some 1 s"),
+    ],
+)  # fmt: skip
+def test_measures_are_named_from_five_seconds_of_all_and_one_of_its_own(seconds, said):
+    assert slow_measures(seconds) == said
+
+
+# ---------------------------------------------------------------- how it is played
+
+
+@dataclass(frozen=True)
+class Stepped(F.Constant):
+    """States the steps of its grid."""
+
+    m: object = None
+
+    def steps_at(self, horizon):
+        return self.m
+
+
+@pytest.mark.parametrize("m", [None, 1, 10**6, 0, 10**6 + 1, 2.5, True, "8"])
+def test_the_steps_that_a_forecaster_states_are_a_whole_number(m):
+    (cell,) = cells([10], forecasters=[(Stepped(m=m), "stepped")], natures=[N.Drift()])
+    if m in (None, 1, 10**6) and m is not True:
+        assert steps(cell) == m
+    else:
+        with pytest.raises(
+            InvalidParameter, match=re.escape(f"'stepped': steps_at(10) = {m!r}; expected None, or an")
+        ):
+            steps(cell)
+
+
+@pytest.mark.parametrize(
+    ("room", "free", "at_once", "runs"),
+    [
+        (10, 1000, 1, 10), (10, 1000, 4, 10), (10, 1000, 8, 5), (10, 1000, 100, 1), (10, 60, 1, 10), (10, 60, 5, 6),
+        (1000, 10_000, 1, 256),
+    ],
+)  # fmt: skip
+def test_runs_are_played_together_as_memory_has_room(monkeypatch, room, free, at_once, runs):
+    """Of one batch, of four of all batches, and of half of what is free; figures are in runs."""
+    (cell,) = cells([50], forecasters=[F.EmpiricalMean()], natures=[N.Drift()])
+    own = bytes_of_run(F.EmpiricalMean(), N.Drift(), 50, None)
+    monkeypatch.setattr("onlinecal.engine.memory.free_memory", lambda: free * own)
+    monkeypatch.setattr("onlinecal.study.run.ROOM", room * own)
+    least = at_once * 256 * own
+    for small, expected in ((0, runs), (least, runs), (least + 1, 256)):
+        monkeypatch.setattr("onlinecal.study.run.SMALL", small)
+        assert batch_size(cell, at_once) == expected
 
 
 # ---------------------------------------------------------------- what is read

@@ -299,6 +299,7 @@ def test_numbers_as_json(folder):
     compared = rows("compare results/small.db --measure ece --nature contrarian", folder)
     assert [r["against_rates"] for r in compared if r["forecaster"] == "constant"] == ["above O"]
     assert [entry["kind"] for entry in rows("show rounded", folder)] == ["forecasters", "responses"]
+    assert rows("show sawtooth", folder)["kind"] == "natures"  # the one of that name
     for kind, known in (
         ("arrivals", ARRIVALS),
         ("delays", DELAYS),

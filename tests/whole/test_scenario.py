@@ -55,6 +55,10 @@ BARE = 'horizon = 10\nmeasures = ["ece"]\nforecasters = ["constant"]\nnatures = 
 
 def test_other_ways_to_write_it(tmp_path):
     assert loaded(tmp_path, GOOD.replace('name = "test"\n', "", 1)).scenario.name == "some"
+    for n in (1, 100):
+        longest = GOOD.replace('"test"', f'"{"x" * n}"').replace("runs = 2", f"checkpoints_per_decade = {n}")
+        scenario = loaded(tmp_path, longest).scenario
+        assert (scenario.name, scenario.checkpoints_per_decade) == ("x" * n, n)
     (cell,) = loaded(tmp_path, BARE).cells
     assert (cell.forecaster.label, cell.nature.label) == ("constant", "drift")
     for old, new, times in (
@@ -126,6 +130,7 @@ def test_ours_are_good(file):
         ("seed = 3", "history = 10", "the key 'history' is gone; .* use `rounded`, or a forecaster with a grid"),
         ("runs = 2", "runs = 0", "runs = 0; expected an integer from 1 to 10"),
         ("runs = 2", "checkpoints_per_decade = [3]", r"checkpoints_per_decade = \[3\]; expected an integer"),
+        *(("runs = 2", f"checkpoints_per_decade = {n}", f"checkpoints_per_decade = {n}; expected") for n in (0, 101)),
         ("runs = 2", "laws = 1", "laws = 1; expected true or false"),
         ("horizons = [10, 20]", "horizon = 1e3", "horizon = 1000.0; expected an integer from 1"),
         ("[10, 20]", "{from = 100, to = 10, count = 3}", "horizons = .*: expected from < to$"),
@@ -140,6 +145,7 @@ def test_ours_are_good(file):
         ("runs = 2", 'runs = 2\ntitle = "A\\u001b[31m"', r"title = 'A\\x1b\[31m'; expected text in one line"),
         ('label = "mine"', "longest = 5", "up to T = 5, but the shortest horizon is 10"),
         ('name = "test"', 'name = "../test"', "name = '../test'; expected letters, digits"),
+        ('name = "test"', f'name = "{"x" * 101}"', "name = 'x*'; expected letters, digits, .*, at most 100$"),
         ("runs = 2", "runs = = 2", "not valid TOML"),
     ],
     ids=lambda text: text[:30],

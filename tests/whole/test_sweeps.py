@@ -113,6 +113,10 @@ def test_sweep_in_python():
     parts = [F.Constant(), F.ForecastHedging(4)]
     labels = [entry.label for entry in oc.sweep(F.Rounded, of={"each": parts}, m=3)]
     assert labels == ["rounded (m=3), of = constant", "rounded (m=3), of = forecast hedging (m=4)"]
+    table = {"name": "constant", "label": "c", "p": {"each": [0.1, 0.2]}}
+    assert [entry.label for entry in oc.sweep(table)] == ["c, p = 0.1", "c, p = 0.2"]
+    with pytest.raises(InvalidParameter, match="'constant': p is in the table and beside it; expected one"):
+        oc.sweep(table, p=0.3)
     for thing, said in (
         ("bernouli", "did you mean 'bernoulli'"), (3, "3 is neither a forecaster nor a nature"),
         (F.Constant(0.2), "has been made and takes no parameter 'p'"),
@@ -273,7 +277,18 @@ def test_refused(table, said):
         swept(**table)
 
 
+def test_as_many_values_and_combinations_are_taken_as_is_said(monkeypatch):
+    monkeypatch.setattr("onlinecal.sweeping.MOST", 6)
+    assert len(swept(q={"each": range(3)}, m={"each": range(2)})) == 6
+    assert len(ranged("q", {"from": 0, "to": 1, "steps": 6})) == 6
+    with pytest.raises(InvalidParameter, match="8 combinations"):
+        swept(q={"each": range(4)}, m={"each": range(2)})
+    with pytest.raises(InvalidParameter, match="steps = 7; expected an integer from 2 to 6"):
+        ranged("q", {"from": 0, "to": 1, "steps": 7})
+
+
 def test_ranges():
+    assert ranged("q", {"from": 0, "to": 0.5, "steps": 2}) == [0.0, 0.5]
     assert ranged("q", {"from": 0.1, "to": 0.9, "steps": 9}) == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
     assert ranged("m", {"from": 10, "to": 1000, "steps": 3, "spacing": "log"}) == [10, 100, 1000]
     assert ranged("m", {"from": 1, "to": 4, "steps": 9, "spacing": "log"}) == [1, 2, 3, 4]
