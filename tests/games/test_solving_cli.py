@@ -83,3 +83,22 @@ def test_exploit(tmp_path):
     read = json.loads(onlinecal("exploit", table, "--horizon", 6, "--json", cwd=tmp_path).stdout)
     assert read["value"] == exploit(Rounded(EmpiricalMean(), 2), 6).value
     assert read["exploitability"] == read["value"] - read["minimax"]
+
+
+@pytest.mark.parametrize(
+    ("forecaster", "why"),
+    [
+        ("constant", "of an even grid 0, 1/m, …, 1 only"),
+        (
+            '{ name = "rounded", m = 400, of = { name = "constant" } }',
+            "m = 400, T = 9: the game of ece needs ",
+        ),
+    ],
+)
+def test_exploit_says_why_there_is_no_minimax(tmp_path, forecaster, why):
+    line = ("exploit", forecaster, "--horizon", 9)
+    said = onlinecal(*line, cwd=tmp_path, columns=300).stdout.splitlines()
+    assert said[-1].startswith(f"minimax         {why}")
+    found = json.loads(onlinecal(*line, "--json", cwd=tmp_path).stdout)
+    assert (found["minimax"], found["exploitability"]) == (None, None)
+    assert found["value"] > 0.0

@@ -336,6 +336,16 @@ def test_an_alarm_is_kept_at_once(tmp_path, monkeypatch, wrong, seconds):
 # ---------------------------------------------------------------- the command
 
 
+@pytest.mark.parametrize("more", [0, -1])
+def test_alarms_are_summed_up_where_there_are_more_than_are_printed(tmp_path, monkeypatch, more):
+    (tmp_path / "b.csv").write_text("p,y\n" + "1,0\n" * 3)
+    count = "onlinecal.commands.forecasts.PRINTED"
+    monkeypatch.setattr(count, 3 + more)
+    lines = onlinecal("watch b.csv --restart same", cwd=tmp_path, rc=1).stdout.splitlines()
+    assert ("…" in lines) is (more < 0)
+    assert "3 events, 3 alarms" in lines
+
+
 def test_the_command(tmp_path, wrong, whole):
     """Of many alarms there is a summary; with nothing new it ends as before, without an alarm."""
     for name, text, more in (

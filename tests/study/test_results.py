@@ -154,6 +154,10 @@ def test_keys_know_everything_that_changes_the_numbers(monkeypatch):
     assert [other[0] == base[0] for other in others] == [False] * 5 + [True] * 5 + [False] * 4
     assert only(forecasters=[(F.Constant(), "mine")]) == base
     assert only(runs=4) == base
+    world = only(natures=[oc.worlds.Queue()])
+    monkeypatch.setattr(sys.modules["onlinecal.study.planning"], "WORLDS_VERSION", 99)
+    assert only(natures=[oc.worlds.Queue()])[0] != world[0]
+    assert only() == base
     ece = replace(oc.measures.MEASURES["ece"], version=2)
     for change in (
         lambda patch: patch.setattr(sys.modules["onlinecal.study.planning"], "VERSION", 2),
