@@ -290,6 +290,7 @@ CANNOT = [
     ([cell(who, [1, 2], "n", sight=Sight.HISTORY) for who in "ab"], "n: it may look at past forecasts, so that"),
     ([cell(who, [1], f"n{i}") for i in range(5) for who in "ab"],
      "n2: a single run; expected two at least; and 2 more natures$"),
+    ([cell(who, [1], f"n{i}") for i in range(3) for who in "ab"], "n2: a single run; expected two at least$"),
     ([cell("a", [1, 2])], "a single forecaster at T = 100; expected two at least"),
 ]  # fmt: skip
 

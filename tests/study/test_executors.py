@@ -22,7 +22,7 @@ from onlinecal.decisions.people import People
 from onlinecal.scenario import load
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Batch, Entry, executors, plan, play_batch, play_cells
-from onlinecal.study.executors import Processes, Serial, all_cores, executor_of, fault, most_jobs, units
+from onlinecal.study.executors import LOST, Processes, Serial, all_cores, executor_of, fault, most_jobs, units
 from onlinecal.study.panel import Panel
 from onlinecal.study.sending import opened, packed, versions
 from tests.executors import Disorderly, all_gone, tables, workers_of
@@ -126,6 +126,20 @@ def test_a_unit_that_is_lost_each_time_fails_its_cell_alone():
     )
 
 
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("its exit codes: {SIGSEGV(-11)}", "it was killed by SIGSEGV"), ("its exit codes: {EXIT(3)}", "it ended"),
+        ("its exit codes: {SIGKILL(-9)}", "it was killed by SIGKILL, perhaps for want of memory"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", sorted(LOST))
+def test_a_worker_that_is_gone_is_told_from_one_that_cannot_play(name, said, why):
+    gone = type(name, (Exception,), {})(said)
+    (found,) = results(small([F.Constant()]), Disorderly(loses=lambda unit: 9, why=gone))
+    assert str(found).startswith(f"its worker died 2 times ({why}); expected")
+
+
 def test_of_a_cell_in_parts_the_first_error_is_told_and_of_the_workers_any_ends_the_study(monkeypatch):
     monkeypatch.setattr("onlinecal.study.run.BATCH", 1)
     found = results(small([made(Broken), made(Mean)], runs=4), Disorderly())
@@ -168,6 +182,26 @@ def test_units_have_every_run_once_and_the_longest_come_first():
     # No unit takes more than its share, where runs can be parted.
     parts = [replace(planned[u.cell], first=u.first, runs=u.last).work for u in two]
     assert max(parts) <= 1.01 * sum(cell.work for cell in planned) / 8
+
+
+class Plain(Mean):
+    """Any player in plain Python."""
+
+
+@pytest.mark.parametrize(
+    ("forecaster", "horizon", "runs", "workers", "count"),
+    [
+        # A tenth of a second is not cut: 2 million compiled run-rounds, or a hundred thousand in plain Python.
+        (F.Constant(), 10**5, 20, 9, 1), (F.Constant(), 10**5, 21, 9, 2),
+        (made(Plain), 10**4, 10, 9, 1), (made(Plain), 10**4, 11, 9, 2),
+        # Four for each worker.
+        (F.Constant(), 10**6, 40, 2, 8), (F.Constant(), 10**6, 64, 4, 16), (F.Constant(), 10**6, 40, 1, 1),
+    ],
+)  # fmt: skip
+def test_cells_are_cut_into_four_units_a_worker_while_they_take_long(
+    forecaster, horizon, runs, workers, count
+):
+    assert len(units(small([forecaster], (horizon,), runs), workers)) == count
 
 
 def test_sums_do_not_depend_on_how_many_threads_linear_algebra_has():
@@ -274,6 +308,16 @@ def test_jobs_out_of_range_are_refused(jobs):
         executor_of(jobs)
 
 
+@pytest.mark.parametrize(("count", "most"), [(1, 16), (4, 16), (5, 20)])
+def test_as_many_processes_may_be_asked_for_as_is_said(monkeypatch, count, most):
+    monkeypatch.setattr(executors, "cores", lambda: count)
+    assert executor_of(most).workers == most
+    with pytest.raises(
+        InvalidParameter, match=f"expected an integer from 1 to {most}, as this process may use"
+    ):
+        executor_of(most + 1)
+
+
 def test_without_jobs_only_much_plain_python_takes_processes(monkeypatch):
     assert (executor_of(1).threads, type(executor_of())) == (1, Serial)
     assert executor_of(scheduler="tcp://there:8786").address == "tcp://there:8786"
@@ -281,9 +325,13 @@ def test_without_jobs_only_much_plain_python_takes_processes(monkeypatch):
     much = small([made(Mean)], (10**6,), 2)
     for planned, kind in (
         (cells((10**6,), 2), Serial), (small([made(Mean)]), Serial), (much, Processes),
+        (small([made(Mean)], (10**6,), 1), Serial),  # up to a million run-rounds
         (small([made(closes())], (10**6,), 2), Serial),
     ):  # fmt: skip
         assert type(all_cores(planned)) is kind
+    with monkeypatch.context() as patch:
+        patch.setattr(executors, "cores", lambda: 1)
+        assert isinstance(all_cores(much), Serial)
     # As within a pool of Python, of which processes are daemons.
     monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
     assert isinstance(all_cores(much), Serial)

@@ -50,7 +50,7 @@ LATE, LATER = (oc.sweep("bernoulli", label=label) for label in ("delay 1", "drif
         ({"measures": [{"name": "binned_ece", "bins": 0}]}, "bins = 0"),
         ({"measures": [{"name": lambda gamma: 0.0, "x": 1}]}, "measure '<lambda>'"),
         ({"measures": ["smooth_ece_at", "ece", "random_interval_ce"]}, "'sigma'; .*; .* needs the option 'epsilon'"),
-        ({"measures": ["ece", "true_distance"], "horizon": [100, 500]}, "T = 500; expected T ≤ 400"),
+        ({"measures": ["ece", "true_distance"], "horizon": [100, 401]}, "T = 401; expected T ≤ 400"),
         ({"measures": [3]}, "measure 3"), ({"tasks": ["umbrela"]}, "'umbrella'"),
         ({"tasks": [{"name": "mine", "payoffs": [[0, 2]]}]}, r"payoffs\[0\]\[1\] = 2"),
         ({"tasks": [{"name": "mine", "payofs": [[0, 1]]}]}, "'payofs'; did you mean 'payoffs'?"),
