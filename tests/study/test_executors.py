@@ -10,6 +10,7 @@ import sys
 import threading
 from concurrent.futures import wait
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Batch, Entry, executors, plan, play_batch, play_cells
 from onlinecal.study.executors import LOST, Processes, Serial, all_cores, executor_of, fault, most_jobs, units
 from onlinecal.study.panel import Panel
+from onlinecal.study.run import _stretches
 from onlinecal.study.sending import opened, packed, versions
 from tests.executors import Disorderly, all_gone, tables, workers_of
 from tests.marks import slow
@@ -113,6 +115,26 @@ def test_progress_counts_every_run_round_once_and_errors_are_those_of_this_proce
     assert isinstance(found, InvalidForecast)
     assert isinstance(mean, Batch)
     assert re.search(r"'Broken' failed in round 1, run 0: ValueError: boom \(.*test_executors", str(found))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "until", "reached"),
+    [
+        (1.0, 64, [16, 32, 48, 64]), (0.5, 40, [16, 32, 40]), (1 / 16, 200, [16, 41, 81, 145, 200]),
+        (0.0, 1000, [16, 144, 1000]),  # at most eight times as many
+    ],
+)  # fmt: skip
+def test_progress_is_told_of_a_tenth_of_a_second_of_play(monkeypatch, seconds, until, reached):
+    """From 16 rounds on, each stretch of which takes as long here."""
+    now, game = [0.0], SimpleNamespace(asked=0, compiled=False)
+    monkeypatch.setattr("onlinecal.study.run.time", SimpleNamespace(perf_counter=lambda: now[0]))
+    found = []
+    for rounds in _stretches(game, until, True):
+        game.asked, now[0] = rounds, now[0] + seconds
+        found.append(rounds)
+    assert found == reached
+    assert [*_stretches(SimpleNamespace(asked=0, compiled=False), until, False)] == [until]
+    assert [*_stretches(SimpleNamespace(asked=0, compiled=True), until, True)] == [until]
 
 
 def test_a_unit_that_is_lost_each_time_fails_its_cell_alone():

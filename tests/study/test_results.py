@@ -15,7 +15,9 @@ from onlinecal.decisions.people import People
 from onlinecal.engine import game
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import play_batch
+from onlinecal.study.outlook import outlook
 from onlinecal.study.panel import Panel
+from onlinecal.study.status import Status
 from onlinecal.study.store import Store
 from tests.results import F, N, cells, equal, played, read, refused, resumed, session, study
 
@@ -107,6 +109,9 @@ def test_the_same_forecaster_under_two_labels_is_played_once_and_shown_twice(tmp
     planned = cells(forecasters=[(half, "half"), (half, "also half"), (F.Constant(0.4), "less")])
     interrupted(path, planned, monkeypatch, 1)
     assert [c.forecaster for c in read(path).cells] == ["half", "also half"]
+    with Store.open(path) as store:
+        left = outlook(planned, store.runs()).run_rounds
+    assert left == Status.of(path).run_rounds_left == (2 * 2 * (50 + 100) - 50) * 3
     assert len(resumed(path, planned)[1]) == 7
     assert len({cell.key for cell in planned}) == 8
     kept = read(path)

@@ -188,6 +188,8 @@ REFUSED = [
     ("run small.toml -o n.db --jobs 2 --scheduler tcp://127.0.0.1:1", "jobs = 2 are processes of this machine, and a"),
     ("new small.toml", "small.toml exists; expected the name of a new file"),
     ("status none.db", "none.db: no such results file; `onlinecal run SCENARIO` makes one"),
+    (f"status {'x' * 199}", f"error: {'x' * 199}: no such results file"),  # longer words are cut
+    (f"status {'x' * 200}", f"error: {'x' * 100}…{'x' * 49}: no such results file"),
     ("plot small", "small: no such results file; did you mean results/small.db?"),
     ("compare results/small.db --json --markdown", "--markdown and --json are two forms of output; expected one of"),
     ("compare results/small.db --pareto ece eec", "unknown measure 'eec'; did you mean 'ece'?"),

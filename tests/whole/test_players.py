@@ -216,9 +216,27 @@ def test_labels_say_the_parameters():
     assert strategy_label(as_nature(PARTIAL(Swing, 0.3))) == "Swing (lean=0.3)"
     # Numbers of plain classes are kept under this key.
     assert strategy_key(as_forecaster(EMA)) == 'EMA(make=tests.whole.test_players:EMA, name="EMA")'
-    assert [kind_of(thing) for thing in (EMA, EMA(), faster, Swing, Bernoulli(), lambda: Swing(), 3, print)] == [
-        *["forecaster"] * 3, *["nature"] * 3, "", "",
-    ]  # fmt: skip
+
+
+class Market:
+    """A plain world."""
+
+    def run(self, env, market): ...
+
+
+KINDS_OF = {
+    "forecaster": (EMA, EMA(), faster, PARTIAL(EMA, rate=0.1), PARTIAL(faster, rate=0.1), Constant, Constant()),
+    "nature": (Swing, Swing(), lambda: Swing(), PARTIAL(Swing, 0.3), Bernoulli, Bernoulli(), Market, Market(),
+               lambda: Market(), PARTIAL(Market)),
+    "": (3, print, Path, lambda: 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "thing"), [(kind, each) for kind, several in KINDS_OF.items() for each in several]
+)
+def test_the_kind_of_what_users_give(kind, thing):
+    assert kind_of(thing) == kind
 
 
 def test_every_run_has_an_object_of_its_own(seed):

@@ -115,8 +115,6 @@ def test_sweep_in_python():
     assert labels == ["rounded (m=3), of = constant", "rounded (m=3), of = forecast hedging (m=4)"]
     table = {"name": "constant", "label": "c", "p": {"each": [0.1, 0.2]}}
     assert [entry.label for entry in oc.sweep(table)] == ["c, p = 0.1", "c, p = 0.2"]
-    with pytest.raises(InvalidParameter, match="'constant': p is in the table and beside it; expected one"):
-        oc.sweep(table, p=0.3)
     for thing, said in (
         ("bernouli", "did you mean 'bernoulli'"), (3, "3 is neither a forecaster nor a nature"),
         (F.Constant(0.2), "has been made and takes no parameter 'p'"),
