@@ -346,6 +346,22 @@ def test_alarms_are_summed_up_where_there_are_more_than_are_printed(tmp_path, mo
     assert "3 events, 3 alarms" in lines
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("", "0 events, 2 open or held until an earlier one is known, 0 alarms"),
+        ("--open-at-once 2", "1 event, 1 open, 0 alarms"),
+    ],
+)
+def test_open_questions_are_told_and_are_no_empty_file(tmp_path, more, said):
+    (tmp_path / "open.csv").write_text("q,p,y\na,0.25,\nb,0.25,1\n")
+    lines = onlinecal(f"watch open.csv --id q {more}", cwd=tmp_path).stdout.splitlines()
+    assert lines[0] == said
+    # Of a question that is open, the middle of what it may be; the interval is what two outcomes leave.
+    mean = "mean outcome − mean forecast: 0.5000 [-0.2500, 0.7500] (95 %, at all times together)"
+    assert lines[2:] == [mean] * bool(more)
+
+
 def test_the_command(tmp_path, wrong, whole):
     """Of many alarms there is a summary; with nothing new it ends as before, without an alarm."""
     for name, text, more in (

@@ -92,6 +92,7 @@ FILES = {
     'forecasters = [{ name = "constant", p = 1.0, label = "sûr × ±" }, "constant"]\n'
     'natures = ["drift", { name = "bernoulli", q = 1.0 }]\n',
     "f.csv": "p,y\n0.5,1\n0.25,0\n",
+    "no_rows.csv": "p,y\n",
     "7.csv": "p,y\n0.5,1\n7,0\n",
     "file": "",
 }
@@ -126,6 +127,7 @@ SAID = [
      "these T, and still at the largest, than the best known rate, which some forecaster provably keeps"),
     ("compare results/delays.db --paired --measure ece", 0, "", "all intervals of the table (18) hold together"),
     ("compare results/small.db --nature drift --ranking", 0, "ece: ranks, T = 400, 4 runs", ""),
+    ("compare results/small.db --ranking", 0, "ece: ranks, T = 400, 4 runs\n", "mean rank drift contrarian* ─"),
     ("compare results/small.db --pareto ece smooth_ce", 0, "", "of 2 on the front"),
     ("compare results/small.db --all --nature drift --markdown", 0, "", "action_swap_regret[umbrella]"),
     ("plot results/small.db", 0, "wrote results/small.png; not drawn, --measure adds them: payoff[umbrella]", ""),
@@ -217,6 +219,9 @@ REFUSED = [
     ("measure f.csv --draws -1", "error: --draws = -1; expected an integer from 0 to 10^5"),
     ("measure f.csv --level 2", "error: --level = 2.0; expected a number in [0, 1]"),
     ("measure f.csv --by zebra", "error: --by: f.csv has no column 'zebra'"),
+    ("watch no_rows.csv --json", "error: no_rows.csv has no rows; expected at least one"),
+    ("measure f.csv --labels a,b", "expected --classes and one --outcome"),
+    ("run /dev/null", "/dev/null cannot be read: it is a device; expected a scenario file"),
     ("watch f.csv --alpha 3", "error: --alpha = 3.0; expected"),
     ("recalibrate f.csv -o r.csv --with sigmoid",
      "error: --with: unknown forecaster 'sigmoid'; did you mean 'platt'?"),
@@ -309,6 +314,11 @@ def test_numbers_as_json(folder):
     assert row["exponent"]["value"] == pytest.approx(1.0)
     compared = rows("compare results/small.db --measure ece --nature contrarian", folder)
     assert [r["against_rates"] for r in compared if r["forecaster"] == "constant"] == ["above O"]
+    ranked = rows("compare results/small.db --ranking", folder)["natures"]
+    assert [(each["nature"], each["own_outcomes"]) for each in ranked] == [
+        ("drift", False),
+        ("contrarian", True),
+    ]
     assert [entry["kind"] for entry in rows("show rounded", folder)] == ["forecasters", "responses"]
     assert rows("show sawtooth", folder)["kind"] == "natures"  # the one of that name
     for kind, known in (
