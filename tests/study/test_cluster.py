@@ -16,6 +16,7 @@ from onlinecal.study.cluster import Cluster
 from onlinecal.study.executors import Serial, Unit
 from onlinecal.study.sending import opened, versions
 from onlinecal.study.status import Status
+from tests.command_line import onlinecal
 from tests.executors import SCENARIO, begin, ended, tables, wait_for
 from tests.results import N, cells
 
@@ -94,7 +95,7 @@ def test_a_scheduler_that_no_longer_answers_is_gone(threads, monkeypatch):
             executor.check()
 
 
-def test_what_does_not_answer_is_named_and_logs_are_as_before(threads, monkeypatch):
+def test_what_does_not_answer_is_named_and_logs_are_as_before(threads, monkeypatch, tmp_path):
     logger = logging.getLogger("distributed.core")
     before = logger.level
     with Cluster(threads.scheduler_address) as executor:
@@ -109,6 +110,10 @@ def test_what_does_not_answer_is_named_and_logs_are_as_before(threads, monkeypat
     with pytest.raises(WorkerError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1 within 0\.5 s"):
         Cluster("tcp://127.0.0.1:1").__enter__()
     assert logger.level == before
+    scenario = 'horizon = 9\nmeasures = ["ece"]\nforecasters = ["constant"]\nnatures = ["drift"]\n'
+    (tmp_path / "s.toml").write_text(scenario)
+    said = onlinecal("run s.toml --scheduler tcp://127.0.0.1:1", cwd=tmp_path, rc=2).stderr
+    assert said.startswith("error: no Dask scheduler answers at tcp://127.0.0.1:1 within 0.5 s")
 
 
 def test_a_worker_of_another_version_is_named_with_its_address(threads, monkeypatch):

@@ -350,6 +350,10 @@ def test_a_measure_with_a_limit_has_two_columns_only_where_it_can_be_reached():
     plain, both = Panel.of([spec], rounds=30), Panel.of([spec], rounds=31)
     assert plain.names == ["interval_ce(max_levels=30)"]
     assert both.names == ["interval_ce(max_levels=30)[lower]", "interval_ce(max_levels=30)[upper]"]
+    assert [panel.asked[0].content["bracket"] for panel in (plain, both)] == [
+        False,
+        True,
+    ]  # of the key in files
     few, many = many_levels(0, 20), many_levels(0, 3000)
     assert both.read(few) == plain.read(few) * 2
     low, high = both.read(many)

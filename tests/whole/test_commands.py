@@ -20,6 +20,7 @@ from onlinecal.logs.evaluated import OF_LOGS
 from onlinecal.measures import MEASURES, OF_SHORT_GAMES
 from onlinecal.measures.groups import OF_GROUPS
 from onlinecal.schedules import ARRIVALS, DELAYS
+from onlinecal.study.executors import Serial
 from onlinecal.study.session import Session
 from onlinecal.study.store import Store
 from tests.command_line import begun, onlinecal
@@ -416,6 +417,20 @@ def test_failed_and_incompatible_cells_are_told_and_the_rest_is_played(tmp_path,
     onlinecal("run s.toml --resume", cwd=tmp_path)
     said = onlinecal("status results/s.db", cwd=tmp_path).stdout
     assert "10 of 10 cells are done, 0 failed, 0 are left" in said
+
+
+def test_all_cores_are_taken_where_no_number_of_processes_is_asked_for(tmp_path, monkeypatch):
+    asked = []
+
+    def all_cores(cells):
+        asked.append(len(cells))
+        return Serial()
+
+    monkeypatch.setattr("onlinecal.study.executors.all_cores", all_cores)
+    (tmp_path / "s.toml").write_text(SCENARIO)
+    for more, expected in (("--jobs 1", []), ("", [4])):
+        onlinecal(f"run s.toml --horizon 9 --runs 1 --overwrite {more}", cwd=tmp_path)
+        assert asked == expected
 
 
 UPDATE = "    def update(self, forecast, outcome): pass\n"
