@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
+from onlinecal.core.columns import ACCOUNT
 from onlinecal.core.errors import OnlinecalError
 from onlinecal.growth import fit_growth
 from onlinecal.growth.words import legend
 from onlinecal.report.frames import facts
 from onlinecal.study.compare import fronts, paired, ranking
-from onlinecal.study.curves import summary
+from onlinecal.study.curves import columns_of, summary
 from tests.report.made import INF, curve, study
 
 F, N = oc.forecasters, oc.natures
@@ -35,6 +36,21 @@ def test_curves_and_cells_are_asked_for_by_labels_and_names(coins):
         (table.forecaster == label.forecaster) & (table.nature == "drift") & (table.measure == "cdl")
     ]
     assert mine.total[mine["round"] == 50].tolist() == label.totals[-1].tolist()
+
+
+def test_without_a_name_plain_measures_are_taken_and_else_all_columns():
+    """Neither streams, brackets, tasks nor certificates."""
+
+    def weight(gamma):
+        return gamma.weight
+
+    options = {"horizon": [30, 60], "runs": 1, "tasks": ["umbrella"]}
+    who, whom = F.AlmostOneStepAhead(), N.Streams((N.Drift(), N.Bernoulli()))
+    played = oc.play(who, whom, measures=["ece", "distance_lower", weight, "cdl"], **options)
+    assert [column.name for column in columns_of(played, None)] == ["ece", "weight", "cdl"]
+    assert [column.name for column in columns_of(played, None, 2)] == ["ece", "weight"]
+    alone = oc.play("constant", "drift", measures=[], **options)
+    assert [column.measure for column in columns_of(alone, None)] == [*ACCOUNT]
 
 
 def test_a_bracket_is_asked_for_by_its_own_name():

@@ -22,7 +22,7 @@ from onlinecal.core.progress import Progress
 from onlinecal.decisions.people import People
 from onlinecal.scenario import load
 from onlinecal.schedules import Constant, Schedule
-from onlinecal.study import Batch, Entry, executors, plan, play_batch, play_cells
+from onlinecal.study import Batch, Entry, executors, plan, play_batch, play_cell, play_cells
 from onlinecal.study.executors import LOST, Processes, Serial, all_cores, executor_of, fault, most_jobs, units
 from onlinecal.study.panel import Panel
 from onlinecal.study.run import _stretches
@@ -241,6 +241,15 @@ def test_sums_do_not_depend_on_how_many_threads_linear_algebra_has():
             said.add(float(play_batch(cell, range(1)).totals[cell.columns[0]][0, 0]))
         assert threads == {1}
     assert len(said) == 1
+
+
+def test_of_a_world_the_most_open_questions_of_any_run_count(monkeypatch):
+    (cell,) = cells([40], 4, panel=ECE, forecasters=[F.Constant()], natures=[oc.worlds.Queue()])
+    alone = [play_batch(cell, range(run, run + 1)).open for run in range(4)]
+    most = tuple(map(max, zip(*alone, strict=True)))
+    assert most not in alone  # of different runs at different checkpoints
+    monkeypatch.setattr("onlinecal.study.run.BATCH", 1)
+    assert play_cell(cell).open == play_batch(cell, range(4)).open == most
 
 
 # ---------------------------------------------------------------- processes that die or stay
