@@ -3,7 +3,8 @@
 import copy
 import math
 import pickle
-from itertools import combinations
+from dataclasses import replace
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -101,6 +102,25 @@ def test_an_alarm_begins_with_its_verdict_in_short_lines(events, number, slope):
     assert len(said) <= 3
 
 
+HIGH = Witness(0.5, 0.75, 0.5, 3.0, 20.0, -0.041, 9, 0.6, 0.5, 0.5, 0.25, True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "predictions in [0.5, 0.75) are too high by 0.041"),
+        ({"high": 1.0, "bias": 0.041}, "predictions in [0.5, 1] are too low by 0.041"),
+        ({"slope": 0.5}, "predictions are too bold, log odds times 0.5 would be better"),
+        ({"slope": 2.0}, "predictions are too timid, log odds times 2 would be better"),
+        ({}, "; acting at p ≥ 0.5 lost 0.25 per decision"),
+        ({"acts": False}, "; not acting at p < 0.5 lost 0.25 per decision"),
+        ({"regret": 0.0}, "\n  since about event 3 (20 of them)\nend"),
+    ],
+)
+def test_a_witness_in_words(fields, words):
+    assert words in f"{replace(HIGH, **fields)}\nend"
+
+
 @pytest.mark.parametrize("fault", ["too low", "too high", "too bold", "too timid"])
 def test_the_witness_counts_what_there_is(fault, seed):
     """Of 300 seeds the money on the fault that is named was never below e^95 times that on the others."""
@@ -171,7 +191,12 @@ def test_levels_are_spent_or_kept():
         assert (monitor.e_value, monitor.log_e < 720.0) == (math.inf, True)
         assert 0.0 <= monitor.p_value < 1e-300
     assert "0.1^k" in same.promise
-    assert "is at most 0.1" in spend.promise
+    assert "(given the past), the probability that there is ever an alarm is at most 0.1" in spend.promise
+    assert "(given what is known when it is forecast)" in Monitor(open_at_once=1).promise
+    # What is counted in an epoch, and since when most was won in it.
+    for before, alarm in pairwise(spend.alarms):
+        assert alarm.epoch_events == alarm.event - before.event
+        assert before.event < alarm.witness.since <= alarm.event
 
 
 @pytest.mark.parametrize("kind", ["uniform", "rare"])
@@ -281,13 +306,14 @@ def test_questions_are_told_once_and_may_be_dropped():
     monitor.tell(second, 1)
     assert (monitor.events, monitor.open) == (0, 2)
     for wrong in (second, 3, 0, "1", None, 1.0):
-        with pytest.raises(InvalidData, match="ticket"):
+        why = "has its outcome, or was dropped" if wrong == second else "was not given by this monitor"
+        with pytest.raises(InvalidData, match=f"ticket {wrong!r} {why}"):
             monitor.tell(wrong, 1)
     with pytest.raises(InvalidData, match="outcome"):
         monitor.tell(first, 2)
     monitor.drop(first)
     assert (monitor.events, monitor.open) == (1, 0)
-    with pytest.raises(InvalidData):
+    with pytest.raises(InvalidData, match=f"ticket {first} has its outcome, or was dropped"):
         monitor.drop(first)
 
 
@@ -340,7 +366,8 @@ def test_files_of_other_arrays_are_refused_and_a_failed_save_leaves_the_old_file
     before, arrays = good.read_bytes(), dict(np.load(good))
     for name, change in (
         ("said", np.array(str(arrays["said"]).replace('"format": ', '"format": 9'))),
-        ("banks", arrays["banks"][:, :2]), ("edges", np.array([0.0, 0.4, 0.4, 1.0])),
+        ("banks", arrays["banks"][:, :2]), ("banks", arrays["banks"].astype(np.float32)),
+        ("edges", np.array([0.0, 0.4, 0.4, 1.0])),
     ):  # fmt: skip
         np.savez(tmp_path / "other.npz", **(arrays | {name: change}))
         with pytest.raises(StoreError):
@@ -415,10 +442,12 @@ def test_bad_samples_change_nothing(p, y):
         *[(Monitor, wrong) for wrong in (
             {"alpha": 0}, {"alpha": 1}, {"alpha": math.nan}, {"alpha": "0.1"}, {"restart": "no"}, {"open_at_once": 0},
             {"open_at_once": 1001}, {"edges": [0, 0.5]}, {"edges": [0, 0.5, 0.5, 1]}, {"edges": []},
-            {"edges": [0, math.nan, 1]}, {"edges": np.linspace(0, 1, 66)}, {"edges": ["a"]},
+            {"edges": [0, math.nan, 1]}, {"edges": np.linspace(0, 1, 66)}, {"edges": ["a"]}, {"edges": [0.5, 1]},
+            {"edges": [0, 0.6, 0.4, 1]}, {"edges": [0]},
         )],
         *[(Monitor().bias, wrong) for wrong in (
-            {"low": 0.51}, {"low": 0.5, "high": 0.5}, {"level": 1.0}, {"level": "x"},
+            {"low": 0.51}, {"low": 0.5, "high": 0.5}, {"low": 0.9, "high": 0.1}, {"level": 1.0}, {"level": 0.0},
+            {"level": "x"},
         )],
     ],
 )  # fmt: skip

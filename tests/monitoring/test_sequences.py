@@ -70,11 +70,17 @@ def test_the_band_ends_where_a_mixture_of_martingales_reaches_its_bound(kind):
             most = ((1 - p[:n]) * (p[:n] > 0)).sum() if sign > 0 else (p[:n] * (p[:n] < 1)).sum()
             assert value == pytest.approx(20.0, rel=1e-6) or sign * end == pytest.approx(most)
     assert running_bias(p, y, points=2).rounds.tolist() == [1, 300]
-    with pytest.raises(InvalidParameter):
-        running_bias(p, y, points=1)
+    assert running_bias(p, y, points=100_000).rounds.tolist() == list(range(1, 301))
+    for wrong in ({"points": 1}, {"points": 100_001}, {"level": -0.01}, {"level": 1.01}):
+        with pytest.raises(InvalidParameter):
+            running_bias(p, y, **wrong)
     sure = running_bias([0, 1, 1, 0], [0, 1, 1, 0])
     assert sure.total.tolist() == sure.lower.tolist() == sure.upper.tolist() == [0.0] * 4
     assert (sure.left, running_bias([0, 1, 1, 0], [0, 1, 0, 0]).left) == (None, 3)
+    # What is possible leaves no band that holds with certainty; else either side is left.
+    for level, left in ((1.0, None), (0.95, 10)):
+        for outcome in (0, 1):
+            assert running_bias([0.5] * 100, [outcome] * 100, level=level).left == left
 
 
 @pytest.mark.parametrize(

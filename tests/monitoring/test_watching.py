@@ -96,6 +96,7 @@ SMALL = "no cell of column 'p' is above 1"
         ("p,y\n.5,1\n,1\n.5,\n.2,0\n", {"skip_missing": True}, 2, "2 lines without a forecast or an outcome", 1),
         ("id,p,y\na,.5,\nb,,\na,,1\n", {"skip_missing": True, "key": "id"}, 1, "1 line without a forecast", 1),
         ("p,status\n.5,no\n.2,YES \n", {"positive": "yes"}, 2, "outcomes are read from column 'status'", 1),
+        *((f"{line}\n# p^y\n\np^y\n.5^1\n", {}, 1, "column 'p'", 1) for line in ("sep=^", '"sep=^"')),
     ],
 )  # fmt: skip
 def test_what_is_said_of_lines(text, asked, events, words, times):
@@ -381,6 +382,7 @@ def test_the_command(tmp_path, wrong, whole):
         assert lines[-1] == f"Next: onlinecal recalibrate {name}.csv -o {name}_better.csv"
         assert monitor.promise in done.stderr
         assert onlinecal(line, cwd=tmp_path, rc=1).stdout.splitlines() == lines[shown:]
+    assert summary(alarms)[1:] == [f"first: {alarms[0]}", f"last: {alarms[-1]}"]
     kinds = f"{len(alarms) - 3} of predictions that are too high, 3 of outcomes that were excluded"
     assert summary(alarms)[0] == f"{len(alarms)} alarms: {kinds}"
     piped = onlinecal("watch", "-", "--json", cwd=tmp_path, rc=1, input=wrong[2]).stdout.splitlines()
