@@ -91,6 +91,8 @@ def test_what_scikit_learn_users_get_wrong():
     assert not hasattr(model(LogisticRegression()), "partial_fit")
     for wrong, error, words in (
         (lambda: model("passthrough").fit(45 * X, y), ValueError, "passthrough"),
+        (lambda: model("passthrough").fit(-X, y), ValueError, r"1 column\(s\) from -1 to -?0; 'passthrough'"),
+        (lambda: model("passthrough").fit(np.hstack([X, X]), y), ValueError, r"X has 2 column\(s\)"),
         (lambda: model().fit(X, np.arange(10) % 3), ValueError, "binary"),
         (lambda: model("other").fit(X, y), InvalidParameter, "estimator"),
         # With one fold forecasts would be of rows that were seen.

@@ -16,11 +16,12 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter, OnlinecalError, UnknownName
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasters import Calibeating, Doubling, ForecastHedging, OnlinePlatt, Scalar, Separate
+from onlinecal.logs.intervals import mean_interval
 from onlinecal.logs.reading import Asked
 from onlinecal.measures import MEASURES
 from onlinecal.recalibration import replay
 from onlinecal.recalibration.files import recalibrate_file
-from onlinecal.recalibration.methods import METHODS, method
+from onlinecal.recalibration.methods import METHODS, Refitted, method
 from onlinecal.recalibration.recalibrator import Recalibrator
 from onlinecal.recalibration.replay import SCORES, changes, for_the_worse, recalibrate
 from tests.command_line import onlinecal
@@ -283,6 +284,18 @@ def test_the_table_holds_both_evaluations_and_the_change(seed):
     for name, row in rows.items():
         assert row["change_upper"] == found.after[name] - found.before[name]
         assert row["change_interval"][0] <= row["change_lower"] <= row["change_interval"][1]
+    # Of a score that of the mean of differences; of others all that intervals at 97.5 % leave open.
+    difference = (found.forecasts - y) ** 2 - (p - y) ** 2
+    either = np.concatenate([(found.forecasts - k) ** 2 - (p - k) ** 2 for k in (0, 1)])
+    one, within = np.ones(400), (either.min(), either.max())
+    assert rows["brier"]["change_interval"] == pytest.approx(
+        mean_interval(difference, one, one, within, 50, 0.95, 0)
+    )
+    old, new = (
+        oc.evaluate(values, y, measures=["smooth_ce"], bootstrap=50, level=0.975).rows[0].interval
+        for values in (p, found.forecasts)
+    )
+    assert rows["smooth_ce"]["change_interval"] == (new[0] - old[1], new[1] - old[0])
     # Of the same outcomes, so that it is less than either error alone.
     before, after, change = (np.ptp(rows["brier"][f"{k}_interval"]) for k in ("before", "after", "change"))
     assert change < 0.75 * (before + after)
@@ -341,6 +354,12 @@ def test_a_pickle_of_another_version_is_refused():
 
 
 def test_what_is_made_of_a_name():
+    assert Recalibrator("forecast_hedging", bins=10**4, horizon=10**9).method == Separate(ForecastHedging())
+    for growth in (1.0001, 2.0):
+        assert Refitted("platt", growth).growth == growth
+    for growth in (1.00005, 2.01):
+        with pytest.raises(InvalidParameter, match="growth"):
+            Refitted("platt", growth)
     assert method("forecast_hedging", bins=3) == Separate(Doubling(ForecastHedging()))
     assert method("forecast_hedging", bins=3, horizon=100) == Separate(ForecastHedging())
 
@@ -353,7 +372,8 @@ THREE = [0.2, 0.4, 0.6], [0, 1, 1]
     [
         *[(THREE, {"forecaster": name}, InvalidParameter) for name in
           ("forecast_hedging", "truthful", 3, {"bins": 3}, {"name": "platt", "rate": 1}, Separate(ForecastHedging()))],
-        *[(THREE, one, InvalidParameter) for one in ({"bins": 0}, {"bins": 2.5}, {"horizon": 0}, {"seed": -1})],
+        *[(THREE, one, InvalidParameter) for one in
+          ({"bins": 0}, {"bins": 2.5}, {"bins": 10_001}, {"horizon": 0}, {"horizon": 10**9 + 1}, {"seed": -1})],
         *[(THREE, {"times": times}, InvalidData) for times in ([0, 2, 1], [0, 1], [0, 1, np.nan])],
         *[(THREE, {"times": [0, 1, 2], "known": known}, InvalidData) for known in ([0, 0, 2], [0, 1])],
         (THREE, {"forecaster": "calibeatin"}, UnknownName), (THREE, {"measures": ["nothing"]}, UnknownName),
@@ -532,3 +552,8 @@ def test_outcomes_of_one_kind_are_fitted_where_base_forecasts_make_them_unlikely
     last = [recalibrate([p] * 30, [0] * 30, f"{of}_refitted").forecasts[-1] for p in (0.3, 0.01)]
     assert 0.0 < last[0] < 0.05
     assert last[1] == 0.01
+    # From below 5 % on: of two outcomes 0.0529 is more, and 0.0484 less.
+    for p, fitted in ((0.77, False), (0.78, True)):
+        for y in (0, 1):
+            said = recalibrate([y + (1 - 2 * y) * p] * 3, [y] * 3, f"{of}_refitted").forecasts[2]
+            assert bool(abs(said - y) < p - 1e-9) is fitted

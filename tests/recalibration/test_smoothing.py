@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import onlinecal as oc
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.recalibration.smoothing import smooth_recalibration
 
 
@@ -50,6 +51,19 @@ def test_it_is_calibrated_and_near(samples, sigma):
         assert fitted.sigma == pytest.approx(oc.measures.smooth_ece(gamma))
         assert moved <= fitted.bound + 5e-4
         assert fitted.bound == pytest.approx(2.5958 * fitted.sigma, rel=1e-4)  # 1 + 2√(2/π)
+
+
+@pytest.mark.parametrize(("sigma", "points"), [(1e-4, 1_000_001), (0.02, 5001), (0.05, 2001), (10.0, 2001)])
+def test_a_width_has_a_hundred_points_and_the_map_has_2001_at_least(sigma, points):
+    fitted = smooth_recalibration([0.2, 0.7], [0, 1], sigma=sigma)
+    assert (fitted.sigma, len(fitted.points), len(fitted.values)) == (sigma, points, points)
+    assert (fitted.points[0], fitted.points[-1]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("sigma", [0.99e-4, 10.01])
+def test_other_widths_are_refused(sigma):
+    with pytest.raises(InvalidParameter, match="sigma"):
+        smooth_recalibration([0.2, 0.7], [0, 1], sigma=sigma)
 
 
 def test_without_the_second_step_it_is_not_calibrated():

@@ -95,3 +95,14 @@ def test_river_takes_labels_as_often_as_they_count(seed):
     for classifier in (mine, naive_bayes.GaussianNB()):
         oc.RiverRecalibrator(classifier).learn_one({"x": 1.0}, True, w=0.5)
     assert dict(mine.weights) == dict(own.weights)
+    oc.RiverRecalibrator(mine).learn_one({"x": 1.0}, False, w=0.0)
+    assert dict(mine.weights) == dict(own.weights)
+
+
+def test_river_tells_the_rest_of_a_weight_with_later_labels():
+    """Rounded: a half is told at once, and the other half later."""
+    model, told = oc.RiverRecalibrator(BaseForecast("p"), "platt"), []
+    for w in (0.5, 0.5, 0.25, 0.25, 2.75, 0.0):
+        model.learn_one({"p": 0.5}, True, w=w)
+        told.append(model._recalibrator.told)
+    assert told == [1, 1, 1, 2, 4, 4]
