@@ -272,9 +272,9 @@ def test_what_has_no_change_has_none():
 def test_the_table_holds_both_evaluations_and_the_change(seed):
     p, y = stream(seed, 400)
     measures = ["brier", "smooth_ce"]
-    found = recalibrate(p, y, measures=measures, bootstrap=50)
+    found = recalibrate(p, y, measures=measures, bootstrap=199)
     for evaluation, values in ((found.before, p), (found.after, found.forecasts)):
-        assert str(evaluation) == str(oc.evaluate(values, y, measures=measures, bootstrap=50))
+        assert str(evaluation) == str(oc.evaluate(values, y, measures=measures, bootstrap=199))
         for row in evaluation.rows:
             assert "[{:.4g}, {:.4g}]".format(*row.interval) in str(found)
     said = " ".join(str(found).split())
@@ -289,10 +289,10 @@ def test_the_table_holds_both_evaluations_and_the_change(seed):
     either = np.concatenate([(found.forecasts - k) ** 2 - (p - k) ** 2 for k in (0, 1)])
     one, within = np.ones(400), (either.min(), either.max())
     assert rows["brier"]["change_interval"] == pytest.approx(
-        mean_interval(difference, one, one, within, 50, 0.95, 0)
+        mean_interval(difference, one, one, within, 199, 0.95, 0)
     )
     old, new = (
-        oc.evaluate(values, y, measures=["smooth_ce"], bootstrap=50, level=0.975).rows[0].interval
+        oc.evaluate(values, y, measures=["smooth_ce"], bootstrap=199, level=0.975).rows[0].interval
         for values in (p, found.forecasts)
     )
     assert rows["smooth_ce"]["change_interval"] == (new[0] - old[1], new[1] - old[0])
