@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 import onlinecal as oc
 from onlinecal.cli import app
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.logs import class_draws
+from onlinecal.logs import classes as module
 from onlinecal.logs.classes import evaluate_classes
 from onlinecal.logs.inference import holm
 from onlinecal.measures import classes
@@ -139,6 +141,29 @@ def test_levels_of_few_rows_are_cautioned_against_from_six_in_a_hundred_on(few, 
     p = np.repeat([[0.2, 0.3, 0.5], [0.3, 0.3, 0.4]], [100 - few, few], axis=0)
     cautions = evaluate_classes(p, np.arange(100) % 3, draws=0).cautions
     assert any("are on levels with fewer than 30" in each for each in cautions) is said
+
+
+@pytest.mark.parametrize(("classes", "said"), [(4, "'1', '2', '3'"), (5, "'1', '2', '3', …")])
+def test_three_classes_that_never_happen_are_named(classes, said):
+    cautions = evaluate_classes(np.full((40, classes), 1 / classes), [0] * 40, draws=0).cautions
+    assert f"in no row happens: {said}" in cautions
+
+
+def test_what_takes_long_is_bracketed_or_left_out_from_a_size_on(monkeypatch):
+    """One level more than programs are solved for, and one level times sets more than are looked at."""
+    p = np.repeat([[0.2, 0.3, 0.5], [0.1, 0.3, 0.6], [0.5, 0.3, 0.2]], 10, axis=0)
+    for name, most, lacks, instead in (
+        ("PROGRAMS", 3, "cdl", "cdl_bracket"), ("SETS", 3 * 3, "setwise ece", None)
+    ):  # fmt: skip
+        for limit in (most, most - 1):
+            with monkeypatch.context() as few:
+                few.setattr(module, name, limit)
+                few.setattr(class_draws, "DRAWN_SETS", 0)
+                found = evaluate_classes(p, np.arange(30) % 3, draws=0)
+            names = {row.name for row in found.rows}
+            assert (lacks in names, instead in names) == (limit == most, instead is not None and limit < most)
+            said = any("sets of 3 classes are not measured" in each for each in found.cautions)
+            assert said is (name == "SETS" and limit < most)
 
 
 EDGES = {
