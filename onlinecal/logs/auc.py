@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.logs.resampling import Resample
-from onlinecal.logs.units import Estimate, OfLogs, rows_of, without
+from onlinecal.logs.units import Estimate, OfLogs, rows_of, without, without_ends
 from onlinecal.measures.quoted import auc, placements
 
 HOW = "Student's law of log odds, with the variance of placements (DeLong, DeLong & Clarke-Pearson 1988)"
@@ -31,7 +31,7 @@ def auc_of(gamma: JointDistribution, resample: Resample | None, level: float) ->
     rows = rows_of(gamma, resample)
     times = rows.quantile(level)
     if times == math.inf:
-        return without(value, "there is one sample of an outcome")
+        return without_ends(value, level)
     if value in (0.0, 1.0):
         return without(value, "a threshold separates the outcomes, so that placements do not vary")
     ones, zeros = (part[np.searchsorted(gamma.predictions, rows.v)] for part in placements(gamma))

@@ -17,7 +17,7 @@ from onlinecal.core.validation import check_same_rows, number
 from onlinecal.core.words import number_of
 from onlinecal.logs.clusters import Samples
 from onlinecal.logs.resampling import Resample
-from onlinecal.logs.units import Estimate, OfLogs, Rows, rows_of, without
+from onlinecal.logs.units import Estimate, OfLogs, Rows, rows_of, without, without_ends
 
 #: steps of Newton's method, and the change of a coefficient at which it ends
 STEPS, NEAR = 100, 1e-10
@@ -155,7 +155,7 @@ def _estimates(
         return [Estimate(value, None, resample.too_few) for value in found.tolist()]
     times = rows.quantile(level)
     if times == math.inf:
-        return [without(value, "there is one sample of an outcome") for value in found.tolist()]
+        return [without_ends(value, level) for value in found.tolist()]
     error = _errors(rows, x, mean)
     if not np.isfinite(error).all():
         return [without(value, "without one of the samples nothing tells it") for value in found.tolist()]

@@ -8,6 +8,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, UnknownName
+from onlinecal.logs.line import calibration_line
 from onlinecal.logs.regression import recalibration, smoothed
 from onlinecal.monitoring.sequences import running_bias
 from tests.experiments import script
@@ -26,9 +27,13 @@ FINITE = {"method": "finite-sample"}
 REFUSED = [
     *[(oc.evaluate, (([0.5], [1]), options), InvalidParameter, said) for options, said in [
         ({"bootstrap": 10**12}, "bootstrap = 1000000000000; expected an integer from 0 to"),
-        ({"reference": 10**7}, "reference = 10000000; expected an integer from 0 to"),
+        ({"bootstrap": 10**6 + 1}, "bootstrap = 1000001"),
+        ({"reference": 10**6 + 1}, "reference = 1000001; expected an integer from 0 to"),
+        ({"bootstrap": -1}, "bootstrap = -1"),
+        ({"reference": -1}, "reference = -1"),
         ({"seed": -1}, "seed = -1"),
-        ({"level": 2}, "level = 2"),
+        ({"level": 1.01}, "level = 1.01"),
+        ({"level": -0.01}, "level = -0.01"),
         ({"method": "exact"}, "method = 'exact'; expected .*finite-sample"),
         ({**FINITE, "bootstrap": 9}, "bootstrap = 9 with method = 'finite-sample'"),
         ({**FINITE, "weights": [2.0]}, "method = 'finite-sample' with weights"),
@@ -98,8 +103,14 @@ REFUSED = [
     (running_bias, (([0.5], [1]), {"level": -1}), InvalidParameter, "running_bias"),
     (running_bias, (([0.5], [1]), {"points": 1}), InvalidParameter, "running_bias"),
     (running_bias, (([0, 1], [0.5, 0.3]), {}), InvalidData, r"expected 0 or 1 \(arguments are \(p, y\): predictions"),
-    *[(smoothed, (([0.5], [1]), o), InvalidParameter, "smoothed") for o in ({"sigma": 0.0}, {"sigma": 2.0})],
-    *[(recalibration, (([0.5], [1]), o), InvalidParameter, "recalibration") for o in ({"level": 1.5}, {"draws": 0})],
+    *[(smoothed, (([0.5], [1]), o), InvalidParameter, "smoothed") for o in
+      ({"sigma": 0.0}, {"sigma": 0.0019}, {"sigma": 1.01}, {"points": 1}, {"points": 100_001})],
+    *[(recalibration, (([0.5], [1]), o), InvalidParameter, "recalibration") for o in
+      ({"level": 1.01}, {"level": -0.01}, {"draws": 0}, {"draws": 100_001}, {"seed": -1})],
+    *[(oc.evaluate_classes, ((P, [0] * 4), o), InvalidParameter, "evaluate_classes") for o in
+      ({"level": 1.01}, {"level": -0.01}, {"draws": -1}, {"draws": 10**6 + 1}, {"seed": -1})],
+    *[(calibration_line, (([0.2, 0.4], [0, 1]), {"level": level}), InvalidParameter, "level") for level in
+      (-0.01, 1.01)],
     *[(oc.smooth_recalibration, ((ONE,), {"sigma": s}), InvalidParameter, "sigma") for s in (0.0, math.nan, 11, "x")],
     (oc.smooth_recalibration, (([0.3],), {}), InvalidData, "expected a JointDistribution"),
     (oc.fit_recalibration, ((pd.Series([0.2, 0.4]), pd.Series([0, 1], [1, 0])), {}), InvalidData, "different indices"),
@@ -115,3 +126,23 @@ def test_it_is_refused_in_one_line(function, given, error, said):
         function(*given[0], **given[1])
     assert isinstance(caught.value, OnlinecalError)
     assert "\n" not in str(caught.value)
+
+
+def test_the_ends_of_ranges_are_taken():
+    """An interval of level 1 has all values, and one of level 0 has no width."""
+    p, y = [0.2, 0.7, 0.7, 0.4] * 15, [0, 1, 0, 1] * 15
+    for level in (0.0, 1.0):
+        (row,) = oc.evaluate(p, y, measures=["brier"], bootstrap=9, level=level).rows
+        assert row.interval[0] <= row.value <= row.interval[1]
+        slope = calibration_line(p, y, level=level).slope
+        (auc,) = oc.evaluate(p, y, measures=["auc"], bootstrap=1, level=level).rows
+        for value, interval, how in ((slope.value, *slope[1:]), (auc.value, auc.interval, auc.interval_by)):
+            assert interval == (None if level else pytest.approx((value, value)))
+            assert (how == "none: of level 1 it holds all numbers") is (level == 1.0)
+        assert oc.evaluate_classes(P, [0, 1, 2, 2], draws=1, level=level).level == level
+    assert len(smoothed(p, y, sigma=0.002, points=2).at) == len(smoothed(p, y, sigma=1.0, points=2).at) == 2
+    band = recalibration(p, y, level=1.0, draws=1)
+    assert (set(band.lowest), set(band.highest)) == ({0.0}, {1.0})
+    for weight in (1e-60, 1e60):
+        (row,) = oc.evaluate(p, y, weights=[weight] * 60, measures=["brier"], bootstrap=9).rows
+        assert row.interval[0] < row.value < row.interval[1]
