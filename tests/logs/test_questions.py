@@ -133,6 +133,15 @@ def test_a_column_with_an_unusual_name_has_ten_labels_at_least(tmp_path, labels,
     assert report(tmp_path / "f.csv").cluster == "Question ID"
 
 
+@pytest.mark.parametrize(("share", "there"), [(0.0999, False), (0.1, True)])
+def test_a_column_with_an_unusual_name_explains_a_tenth_of_forecasts_at_least(
+    tmp_path, monkeypatch, share, there
+):
+    people(np.random.default_rng(1)).to_csv(tmp_path / "f.csv", index=False)
+    monkeypatch.setattr(questions, "_explained", lambda *of: share)
+    assert report(tmp_path / "f.csv").cluster == "motion" * there
+
+
 def test_a_question_counts_once_by_its_first_forecast(tmp_path, seed):
     table = daily(np.random.default_rng([seed, 112]))
     table.to_csv(tmp_path / "f.csv", index=False)

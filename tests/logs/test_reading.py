@@ -279,6 +279,19 @@ def test_bad_input_is_one_line_that_says_where(tmp_path, text, words, asked, way
         assert "\n" not in str(error.value)
 
 
+def test_a_thousand_groups_and_sixteen_that_may_overlap_are_taken(tmp_path):
+    rows = "".join(f".5,{i % 2},{i},{i % 16}\n" for i in range(1000))
+    found = log(tmp_path, f"p,y,g,h\n{rows}", by=("g",), groups=("h",))
+    assert (len(found.groups), len(found.members)) == (1000, 16)
+
+
+@pytest.mark.parametrize(("off", "said"), [(9e-7, False), (1.1e-6, True)])
+def test_sums_that_miss_1_by_more_than_a_millionth_are_cautioned_against(tmp_path, off, said):
+    path = written(tmp_path, f"a,b,y\n.5,{0.5 + off:.8f},a\n.5,.5,b\n")
+    found = report(path, classes=True)
+    assert any("caution: the sum of probabilities" in each for each in found.said) is said
+
+
 @pytest.mark.parametrize(("forecast", "outcome"), [("[0.5, 0.25]", "[1, 0]"), ("0.5", "[1]")])
 def test_lists_in_place_of_numbers_are_refused(tmp_path, forecast, outcome):
     path = written(tmp_path, f'{{"forecast": {forecast}, "outcome": {outcome}}}', "log.json")
