@@ -56,12 +56,14 @@ def test_passthrough_is_the_recalibrator(seed):
     assert (parts.predict_proba(p[:, None]) == said).all()
 
 
-@pytest.mark.parametrize(("rare", "folds"), [(100, 5), (3, 3), (1, None)])
-def test_fit_forecasts_rows_that_were_not_seen_in_a_random_order(rare, folds, seed):
+@pytest.mark.parametrize(
+    ("rare", "cv", "folds"), [(100, 5, 5), (100, 2, 2), (3, 5, 3), (2, 5, 2), (1, 5, None)]
+)
+def test_fit_forecasts_rows_that_were_not_seen_in_a_random_order(rare, cv, folds, seed):
     """In as many folds as the smaller class has rows, at most; a class of one row by what has seen all."""
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(200, 2)), (np.arange(200) < rare).astype(int)
-    model, base = oc.RecalibratedClassifier(GaussianNB(), seed=seed).fit(X, y), GaussianNB().fit(X, y)
+    model, base = oc.RecalibratedClassifier(GaussianNB(), seed=seed, cv=cv).fit(X, y), GaussianNB().fit(X, y)
     forecasts = base.predict_proba(X)[:, 1]
     if folds is not None:
         forecasts = cross_val_predict(GaussianNB(), X, y, cv=folds, method="predict_proba")[:, 1]

@@ -347,6 +347,13 @@ def test_the_player_is_fit_for_every_question(monkeypatch, seed):
             mine.tell(waiting.pop(int(rng.integers(len(waiting)))), int(rng.integers(2)))
 
 
+def test_bins_have_their_lower_end_and_the_last_one_holds_1():
+    mine = Recalibrator("empirical_mean", bins=2)
+    mine.tell(mine.ask(1.0), 1)
+    mine.tell(mine.ask(0.0), 0)
+    assert mine.mean(0.5) == mine.mean(0.75) == mine.mean(1.0) > mine.mean(0.0) == mine.mean(0.499)
+
+
 def test_a_pickle_of_another_version_is_refused():
     kept = Recalibrator("platt").__getstate__() | {"version": 1}
     with pytest.raises(InvalidData, match="of version 1; expected version 2"):

@@ -77,6 +77,17 @@ def test_the_classifier_is_given_the_weights(seed):
             model.fit(p[:, None], y, sample_weight=bad)
 
 
+@pytest.mark.parametrize(("last", "taken"), [(0.4375, True), (0.4374, False)])
+def test_weights_have_a_mean_of_a_tenth_at_least(last, taken):
+    X, y = np.linspace(0.0, 1.0, 10)[:, None], np.arange(10) % 2
+    model = oc.RecalibratedClassifier("passthrough")
+    if taken:
+        assert model.fit(X, y, sample_weight=[0.0625] * 9 + [last]).recalibrator_.told == 1
+    else:
+        with pytest.raises(ValueError, match="of 10 rows; expected at least 1"):
+            model.fit(X, y, sample_weight=[0.0625] * 9 + [last])
+
+
 def test_river_takes_labels_as_often_as_they_count(seed):
     p, y, w = rows(seed)
     many, one = (oc.RiverRecalibrator(BaseForecast("p"), "platt") for _ in range(2))
@@ -86,6 +97,9 @@ def test_river_takes_labels_as_often_as_they_count(seed):
         for _ in range(k):
             many.learn_one({"p": a}, bool(b))
     assert [one.predict_proba_one({"p": a}) for a in AT] == [many.predict_proba_one({"p": a}) for a in AT]
+    heavy = oc.RiverRecalibrator(BaseForecast("p"), "unchanged")
+    heavy.learn_one({"p": 0.5}, True, w=10_000)
+    assert heavy._recalibrator.told == 10_000
     for w in (-1, 10_001):
         with pytest.raises(InvalidParameter, match=f"w = {w}"):
             one.learn_one({"p": 0.5}, True, w=w)
