@@ -142,21 +142,38 @@ def test_dependence_is_by_the_products_of_errors_that_the_page_names(kind, seed)
 
 
 def test_the_p_value_of_drift_is_the_larger_one_of_two(seed):
-    """Of Kolmogorov's law, and of 999 normal multipliers of errors; both wider by what sums of errors vary more."""
+    """Of Kolmogorov's law, and of 999 normal multipliers of errors; both wider by what sums of errors vary more.
+
+    The second is of sums in 200 stretches of rows at most.
+    """
     rng, larger = np.random.default_rng([seed, 13]), 0
-    for i in range(12):
-        p = rng.uniform(0.1, 0.9, 60) if i % 2 else np.repeat([0.02, 0.5], [48, 12])
-        y = (after_another(rng, 60, 0.3) < p).astype(float)
+    for i in range(14):
+        n = 60 if i < 12 else 500
+        p = rng.uniform(0.1, 0.9, n) if i % 2 else np.repeat([0.02, 0.5], [n - n // 5, n // 5])
+        y = (after_another(rng, n, 0.3) < p).astype(float)
         found, centred = drift_test(p, y, seed=7), y - p - (y - p).mean()
         lags = lags_of(centred)
         wider = math.sqrt(max(lags.wider, 1.0) * (1.0 + lags.lacking))
-        draws = np.random.default_rng([7, 8]).standard_normal((999, 60)) * np.abs(centred)
-        draws -= draws.mean(axis=1)[:, None]
-        most, seen = (np.abs(np.cumsum(x, axis=-1)).max(axis=-1) for x in (wider * draws, centred))
+        stretch = np.arange(n) * min(n, 200) // n
+        sums, power, share = (np.bincount(stretch, x) for x in (centred, centred**2, np.full(n, 1 / n)))
+        draws = np.random.default_rng([7, 8]).standard_normal((999, min(n, 200))) * np.sqrt(power)
+        draws -= draws.sum(axis=1)[:, None] * share
+        most, seen = (np.abs(np.cumsum(x, axis=-1)).max(axis=-1) for x in (wider * draws, sums))
         both = (1 + (most >= seen - 1e-12).sum()) / 1000, scipy.special.kolmogorov(found.statistic / wider)
         assert found.p_value == pytest.approx(max(both))
         larger += both[0] > both[1]
-    assert 0 < larger < 12
+    assert 0 < larger < 14
+
+
+def test_dependence_is_looked_for_in_the_first_rows(monkeypatch, seed):
+    """Which are 20,000; here 80 of 100."""
+    rng, of = np.random.default_rng([seed, 14]), np.arange(100) // 3
+    p, w = rng.random(100), rng.random(100)
+    y = (after_another(rng, 100, 0.9) < p).astype(float)
+    first = [drift_test(p[:80], y[:80], w[:80] / w.max(), each) for each in (None, of[:80])]
+    monkeypatch.setattr(inference, "TESTED", 80)
+    for one, clusters in zip(first, (None, of), strict=True):
+        assert drift_test(p, y, w, clusters).correlation_p == pytest.approx(one.correlation_p)
 
 
 def test_errors_of_differences_are_sums_over_units_with_weights():
