@@ -51,6 +51,26 @@ def test_the_p_value_of_calibration_is_the_share_of_drawn_outcomes(kind, monkeyp
     assert p_of(G.from_counts([0.1], [40], [40]), 0) == 1 / 300
 
 
+@pytest.mark.parametrize(("rows", "draws"), [(120 * 50, 50), (120 * 51 - 1, 50), (120, 20), (10**9, 299)])
+def test_outcomes_of_clusters_are_drawn_by_the_number_of_rows(monkeypatch, rows, draws):
+    """So many in all, but at least `FEW_DRAWS` times and at most `GROUP_DRAWS`; what never comes has the least p."""
+    for name, value in (("_DRAWN_ROWS", rows), ("FEW_DRAWS", 20), ("GROUP_DRAWS", 299)):
+        monkeypatch.setattr(inference, name, value)
+    p, y = np.full(120, 1e-6), np.ones(120)
+    resample = Clustered(G.from_samples(p, y), (p, y, np.ones(120)), np.arange(120) // 3)
+    assert calibration_test(resample, 0) == 1 / (draws + 1)
+
+
+@pytest.mark.parametrize(("levels", "drawn"), [(300, True), (301, False)])
+def test_the_limit_is_of_more_levels_than_are_drawn(monkeypatch, levels, drawn):
+    monkeypatch.setattr(inference, "DRAWN_LEVELS", 300)
+    monkeypatch.setattr(inference, "GROUP_DRAWS", 99)
+    gamma = G.from_samples(np.linspace(0.2, 0.8, levels), np.ones(levels))
+    limit = p_large_n(range_exceeds, oc.measures.cutoff_ce(gamma), gamma, gamma.counts)
+    assert p_of(gamma, 0) == (1 / 100 if drawn else limit)
+    assert limit < 1e-9
+
+
 def test_the_calibration_test_of_many_levels_is_its_limit():
     rng = np.random.default_rng(1)
     p = rng.random(3000)
