@@ -49,6 +49,17 @@ def test_a_file_in_another_folder_finds_its_neighbours(folder):
     assert locate("forecaster", "by_scenario.py:Own", folder / "sub").__module__ == "by_scenario"
 
 
+@pytest.mark.parametrize("there", ["", "{folder}", "elsewhere"])
+def test_the_working_directory_is_looked_through_once(folder, monkeypatch, there):
+    """First, unless it is in the path already, by its name or as the empty text."""
+    write(folder / "ours.py")
+    path = [*sys.path, there.format(folder=folder)]
+    monkeypatch.setattr("sys.path", path[:])
+    for _ in range(2):
+        locate("forecaster", "ours:EMA")
+    assert sys.path == ([str(folder)] if there == "elsewhere" else []) + path
+
+
 NO_NAME = "expected module:name, such as 'mine:EMA' or 'mine.py:EMA'"
 WRONG = (":", ".a:b", ":a", "a b:c", "ours:EMA:x", "ours:EMA.forecast", "ours.py", "./ours.py", "\0.py:a", "..:x",
          "ours..x:EMA", "1a:b", "ours:1", "", "/:x")  # fmt: skip

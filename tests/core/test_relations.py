@@ -195,6 +195,10 @@ def test_a_bound_goes_through_the_relations():
     ):  # fmt: skip
         assert through(bound(measure, formula, 1.0), other).formula == expected
     assert through(forced, "step_ce").bound(100) == 2.5
+    sums = bound("u_calibration", "√T + 1 with T > 9", 1.0, upper=False)
+    assert [through(sums, m).formula for m in ("cdl", "cutoff_ce", "step_ce")] == [
+        "√T + 1 with T > 9", "(√T + 1)/2 with T > 9", "(√T + 1)/4 with T > 9",
+    ]  # fmt: skip
     with pytest.raises(LookupError, match="from u_calibration to smooth_ce"):
         through(forced, "smooth_ce")
     assert through(bound("cdl", "√T", 1.0, kind="rate"), "v_cdl").formula == "√T"

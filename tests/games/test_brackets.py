@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.games import brackets, solve, value_bracket
 from tests.games.recursion import matrix_value
 
@@ -123,6 +124,28 @@ def test_charges_that_are_too_small_bound_nothing(monkeypatch):
     right = solve(2, 9, "step_ce", progress=False).value
     monkeypatch.setattr(brackets, "charges", lambda measure, m: np.zeros((m + 1, 2)))
     assert value_bracket(2, 9, 1.0, "step_ce", progress=False).upper < right - 0.1
+
+
+def test_rounding_is_included():
+    """That of the solution; of other measures than total ECE another 1e-12 a round, since charges are not exact."""
+    for measure, horizon, charged in (("ece", 1, 0), ("ece", 3, 0), ("smooth_ce", 1, 1), ("smooth_ce", 3, 3)):
+        exact = solve(1, horizon, measure, progress=False)
+        found = value_bracket(1, horizon, 5.0, measure, progress=False)
+        error = exact.error + charged * 1e-12
+        assert found.upper - exact.value == pytest.approx(error, rel=1e-3, abs=0.0)
+        assert exact.value - found.lower == pytest.approx(error, rel=1e-3, abs=0.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"m": 40, "horizon": 100_001}, r"horizon = 100001; expected an integer from 1 to 10\^5"),
+        ({"clip": 0.99}, "clip = 0.99"), ({"m": 0}, "m = 0"), ({"measure": "cdl"}, "depends on more than the biases"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(options, said):
+    with pytest.raises(InvalidParameter, match=said):
+        value_bracket(**{"m": 2, "horizon": 3, "clip": 1.0} | options)
 
 
 def test_a_long_game():

@@ -93,6 +93,22 @@ def test_within_the_error_of_the_rational_value(m, horizon, measure, sight):
     assert found.error < 1e-9
 
 
+@pytest.mark.parametrize(
+    ("measure", "horizon", "ends", "largest"),
+    [
+        # E_i is counted when it comes. Of the others the totals at the end err by 1e-12 of the largest, or of T.
+        ("ece", 1, 0.0, 1.0), ("ece", 2, 0.0, 3.0), ("smooth_ce", 1, 1.0, 1.0), ("smooth_ce", 2, 2.0, 3.0),
+        ("cdl", 1, 1.0, 1.0), ("cdl", 2, 2.0, 4.0),
+    ],
+)  # fmt: skip
+def test_the_error_is_that_of_the_ends_and_twelve_units_of_the_largest_value_a_stage(
+    measure, horizon, ends, largest
+):
+    """Of games on 0 and 1 of a nature that sees the draw, where laws have no gap; `largest` is summed over stages."""
+    error = solve(1, horizon, measure, "draw").error
+    assert error == pytest.approx(1e-12 * ends + 12 * largest * 2.0**-53, rel=1e-6, abs=0.0)
+
+
 def test_known_values():
     two = [0.5, 0.75, 29 / 28, 1.301020, 1.564877, 1.824800, 2.082777, 2.339123, 2.594303, 2.848570, 3.102126]
     for m, known in (
@@ -234,7 +250,7 @@ def test_layers_without_room_are_not_kept(monkeypatch):
     ("options", "said"),
     [
         ({"m": 0}, "m = 0"), ({"horizon": 0}, "horizon = 0"), ({"m": 2.0}, "m = 2.0"), ({"threads": 0}, "threads"),
-        ({"horizon": solver.LONGEST + 1}, "from 1 to 10"), ({"threads": 0.5}, "threads"), ({"sight": None}, "sight"),
+        ({"m": 40, "horizon": 100_001}, r"from 1 to 10\^5$"), ({"threads": 0.5}, "threads"), ({"sight": None}, "sight"),
         ({"measure": "log_loss"}, "infinite"), ({"measure": "random_interval_ce"}, "epsilon"),
         ({"measure": "smooth_ece"}, "within"), ({"measure": "ecee"}, "did you mean"), ({"sight": "nothing"}, "one of"),
         *(({"measure": wrong}, "unknown measure") for wrong in ({"name": "kernel_ce", "scale": 2}, ["ece"], None)),
