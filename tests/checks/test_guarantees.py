@@ -9,6 +9,7 @@ import pytest
 
 from onlinecal import forecasters as f
 from onlinecal import natures as n
+from onlinecal.checks import guarantees
 from onlinecal.checks.conformance import Finding
 from onlinecal.checks.guarantees import WITH_GROUPS, GuaranteeCheck, Report, _remark, check, report
 from onlinecal.core.errors import OnlinecalError, UnknownName
@@ -141,6 +142,77 @@ def test_a_rate_that_is_outgrown_fails(seed):
     assert 0.1 < rate.trend[1] < rate.trend[0] < rate.trend[2]
     assert rate.holds is False
     assert not Report((rate,), ()).good
+
+
+NAMES, SIZE = ("mine", "theirs"), guarantees._Size(100, 2, 0)
+STEEP = Guarantee("ece", "√T", math.sqrt, "expected", Sight.LAW, "nowhere", slack=lambda T, runs, rate: 0.5)
+FORCED = replace(STEEP, upper=False)
+
+
+@pytest.mark.parametrize(
+    ("stated", "totals", "step", "holds"),
+    [
+        # 10 is the bound, and a mean of two runs is beyond it by 0.5 at most by chance.
+        (STEEP, [9.0, 11.0], 1.0, True), (STEEP, [9.0, 12.0], 1.0, None), (STEEP, [10.0, 11.5], 1.0, False),
+        (FORCED, [9.0, 11.0], 1.0, True), (FORCED, [9.0, 10.0], 1.0, None), (FORCED, [9.0, 9.5], 1.0, False),
+        (replace(STEEP, slack=None), [99.0, 99.0], 1.0, None), (replace(STEEP, slack=None), [10.0, 10.0], 1.0, True),
+        (STEEP, [9.0, 9.0], 1.0 + 2e-9, False), (STEEP, [9.0, 9.0], 1.0 + 5e-10, True),
+        (STEEP, [9.0, 9.0], math.nan, True),
+    ],
+)  # fmt: skip
+def test_an_expected_bound_is_held_against_the_mean_and_chance(stated, totals, step, holds):
+    found = guarantees._expected(stated, NAMES, np.array(totals), 100, step)
+    assert found.holds is holds
+    assert found.ratio == np.mean(totals) / 10.0
+    assert (found.strategy, found.opponent, found.at) == (*NAMES, 100)
+
+
+@pytest.mark.parametrize(
+    ("anytime", "upper", "totals", "ratio", "at", "holds"),
+    [
+        # The bound is 5 at T = 25 and 10 at T = 100. One that is tuned to 100 has 10 at both.
+        (False, True, [[6.0, 1.0], [1.0, 9.0]], 0.9, 100, True),
+        (True, True, [[6.0, 1.0], [1.0, 9.0]], 1.2, 25, False),
+        (True, True, [[5.0, 1.0], [1.0, 9.0]], 1.0, 25, True),
+        (False, True, [[1.0, 2.0], [1.0, 11.0]], 1.1, 100, False),
+        (False, False, [[6.0, 5.0], [11.0, 12.0]], 1.0, 25, True),
+        (True, False, [[6.0, 5.5], [9.0, 12.0]], 0.9, 100, False),
+    ],
+)  # fmt: skip
+def test_a_deterministic_bound_is_held_at_its_time(anytime, upper, totals, ratio, at, holds):
+    stated = replace(STEEP, anytime=anytime, upper=upper)
+    found = guarantees._deterministic(stated, NAMES, [25, 100], np.array(totals), 100)
+    assert (found.ratio, found.at, found.holds) == (pytest.approx(ratio), at, holds)
+    slightly = 1.0 + (0.5e-9 if upper else -0.5e-9)  # as rounding may do
+    for times, kept in ((slightly, True), (1.0 + 4 * (slightly - 1.0), False)):
+        totals = np.array([[5.0 if anytime or not upper else 10.0], [10.0]]) * times
+        assert guarantees._deterministic(stated, NAMES, [25, 100], totals, 100).holds == kept
+
+
+@pytest.mark.parametrize(
+    ("horizon", "trend", "holds"),
+    [
+        (256, (0.1, 0.0, 0.5), True), (256, (0.11, 0.1, 0.5), None), (256, (0.3, 0.11, 0.5), False),
+        (256, (math.nan, -math.inf, math.inf), None), (255, (0.3, 0.2, 0.5), None),
+    ],
+)  # fmt: skip
+def test_a_rate_fails_if_its_ratio_grows_for_sure(monkeypatch, horizon, trend, holds):
+    """Like more than T^0.1, from T/16 with 64 times the runs to T with 4 times. Games of less than 256 rounds are too
+    short.
+    """
+    played = []
+    monkeypatch.setattr(
+        guarantees, "_play", lambda f, n, size, *_: played.append(size) or (0, {"ece": [np.ones(2)]}, 0)
+    )
+    monkeypatch.setattr(guarantees, "outgrowth", lambda times, totals, bound, rate: trend)
+    size = guarantees._Size(horizon, 3, 0)
+    found = guarantees._rate(replace(STEEP, kind="rate"), f.Constant(), Drift(), size, None, 8.0)
+    assert (found.holds, found.ratio) == (holds, 8.0 / math.sqrt(horizon))
+    told = horizon == 256 and not math.isnan(trend[0])
+    assert found.trend == (trend if told else None)
+    assert [(each.horizon, each.runs) for each in played] == (
+        [(16, 192), (256, 12)] if horizon == 256 else []
+    )
 
 
 def test_the_trend_and_its_interval(seed):
