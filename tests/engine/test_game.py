@@ -15,7 +15,7 @@ from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.engine.horizon import checkpoints
+from onlinecal.engine.horizon import check_horizon, check_time, checkpoints
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures.base import as_nature
 from onlinecal.schedules import (
@@ -179,6 +179,19 @@ REFUSED = [
 def test_parameters_that_are_refused(make, said):
     with pytest.raises(InvalidParameter, match=said):
         make()
+
+
+def test_lengths_and_times_that_can_be():
+    for horizon in (1, 10**9):
+        check_horizon(horizon)
+    for wrong in (0, 10**9 + 1, 2.0, True):
+        with pytest.raises(InvalidParameter, match=r"horizon = .*; expected an integer from 1 to 10\^9$"):
+            check_horizon(wrong)
+    assert (check_time(-3), check_time(3, 3.0)) == (-3.0, 3.0)
+    for time, least, said in ((np.inf, 0.0, "0.0 or later"), (np.nan, 0.0, "0.0 or later"), (True, 0.0, "time = True"),
+                              (2.9, 3.0, "3.0 or later"), (-np.inf, -np.inf, "a finite number$")):  # fmt: skip
+        with pytest.raises(InvalidParameter, match=said):
+            check_time(time, least)
 
 
 @given(st.integers(1, 10**9), st.integers(1, 30))

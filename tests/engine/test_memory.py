@@ -11,8 +11,9 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.core.strategy import bytes_at
+from onlinecal.engine import history
 from onlinecal.engine.game import Game
-from onlinecal.engine.memory import bytes_of_run, check_history, parts_of
+from onlinecal.engine.memory import bytes_of_run, check_history, check_players, parts_of
 from onlinecal.forecasters import DefensiveForecasting, Delayed, EmpiricalMean, ForecastHedging
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Streams
 
@@ -42,6 +43,33 @@ def test_bytes_of_strategies_and_runs():
     run = bytes_of_run(DefensiveForecasting(), Bernoulli(), 10**6, None)
     assert run == pytest.approx(104e6, rel=0.01)
     assert bytes_of_run(ForecastHedging(1000), Bernoulli(), 10**9, 1001) < 2**21
+
+
+@pytest.mark.parametrize(
+    ("points", "parts", "classes", "needed"),
+    [
+        # Each forecast with its outcome, and the number of its part where there are several.
+        (None, 1, 0, 100 * 8), (None, 2, 0, 100 * (8 + 4)), (None, 1, 3, 100 * (8 + 24)), (None, 9, 3, 100 * (32 + 4)),
+        # Counts of both outcomes, or of each class, in each part and before each stretch but the first.
+        (11, 1, 0, 2 * 8 * 11), (11, 3, 0, 2 * 8 * 11 * 5), (11, 3, 4, 4 * 8 * 11 * 5),
+    ],
+)  # fmt: skip
+def test_bytes_of_a_history_are_refused_above_half_of_what_is_free(points, parts, classes, needed):
+    assert history.bytes_of_run(points, 100, parts, classes) == needed
+    check_history(3, 100, points, parts, 6.0 * needed, classes)
+    with pytest.raises(InvalidParameter, match="expected fewer runs"):
+        check_history(3, 100, points, parts, 6.0 * needed - 1.0, classes)
+
+
+def test_what_players_remember_is_refused_above_what_is_free(monkeypatch):
+    """Of both together; the one with the most of it is named."""
+    players = DefensiveForecasting(), Greedy()
+    needed = sum(bytes_at(player, 1000, 1000) for player in players)
+    monkeypatch.setattr(FREE, lambda: needed)
+    assert check_players(*players, 1000) == needed
+    monkeypatch.setattr(FREE, lambda: needed - 1.0)
+    with pytest.raises(InvalidParameter, match="most of it 'defensive_forecasting'"):
+        check_players(*players, 1000)
 
 
 @pytest.mark.parametrize(
@@ -142,3 +170,8 @@ def test_sets_of_groups_are_parts_of_the_rounds():
         InvalidParameter, match=f"of {2**32:,} parts, by stretches of time, streams and groups"
     ):
         check_history(1, 40_000, None, parts_of(2**15 - 1, 2, 40_000, 16), 1e12)
+    check_history(1, 40_000, None, 2**31, 1e12)
+    with pytest.raises(InvalidParameter, match="expected at most 2,147,483,648: fewer decision makers"):
+        check_history(1, 40_000, None, 2**31 + 1, 1e12)
+    # There are no more stretches than rounds.
+    assert parts_of(100, 1, 7) == 7

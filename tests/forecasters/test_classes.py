@@ -191,6 +191,7 @@ def test_a_grid_that_has_too_many_points_and_laws_of_too_many_atoms_are_refused(
         InvalidParameter, match="'uniform_random' has laws of 17 atoms, and 3 of them 4,913; expected"
     ):
         Game(f.ClassByClass(f.UniformRandom(16)), n.Categorical(), horizon=9, runs=range(1))
+    Game(f.ClassByClass(f.UniformRandom(15)), n.Categorical(), horizon=9, runs=range(1))  # 16³ = 4096
     with pytest.raises(InvalidParameter, match="needs truth, which nature 'categorical' does not reveal"):
         Game(f.ClassByClass(f.Truthful()), n.Categorical(), horizon=9, runs=range(1))
     with pytest.raises(

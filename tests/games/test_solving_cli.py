@@ -11,7 +11,7 @@ from onlinecal.core.words import at_least, at_most
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import EmpiricalMean, ForecastHedging, Rounded
 from onlinecal.games import solve, value_bracket
-from onlinecal.games.rational import counts_of, rational_value
+from onlinecal.games.rational import counts_of, legible, rational_text, rational_value
 from tests.command_line import onlinecal
 
 
@@ -44,6 +44,28 @@ def test_solve(tmp_path):
 def test_rounds_that_cannot_have_been_played(after, said):
     with pytest.raises(InvalidParameter, match=said):
         counts_of(after, 2, 3)
+
+
+def test_fractions_are_of_small_games_and_short():
+    """Up to T = 6 on 6 steps, and 40 characters; a value is computed up to T = 10."""
+    told = [bool(rational_text(m, t, "ece", "law")) for m, t in ((1, 6), (1, 7), (6, 1), (7, 1))]
+    assert told == [True, False, True, False]
+    assert rational_text(2, 3, "cdl", "law") == ""
+    shortest = Fraction(1, 10**37)
+    assert [legible(x) for x in (shortest, shortest / 10, Fraction(1, 2**20_000))] == [str(shortest), "", ""]
+    assert rational_value(1, 10) == 5
+    with pytest.raises(InvalidParameter, match="horizon = 11; expected an integer from 1 to 10"):
+        rational_value(1, 11)
+
+
+def test_rounds_near_a_point_are_of_it():
+    """Within 1e-9 of a step, also beyond the ends; m rounds are counted at their points."""
+    assert counts_of("0.5:1, 0.3333333333333:0,-1e-10:0, 1.0000000001:1", 6, 9).tolist() == [
+        [1, 0], [0, 0], [1, 0], [1, 1], [0, 0], [0, 0], [1, 1],
+    ]  # fmt: skip
+    for text in ("0.333333:0", "-1e-8:0", "1.00000001:1"):
+        with pytest.raises(InvalidParameter, match="expected forecast:outcome"):
+            counts_of(text, 6, 9)
 
 
 def test_solve_of_classes(tmp_path):

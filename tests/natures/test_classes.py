@@ -8,6 +8,7 @@ import pytest
 
 from onlinecal import forecasters as f
 from onlinecal import natures as n
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.engine.game import Game
 from tests.examples import of_classes
 
@@ -55,6 +56,15 @@ RULES = [
 def test_every_nature_has_a_rule():
     """That of the greedy one is below."""
     assert {type(spec) for spec, _ in RULES} | {n.GreedyClasses} == set(of_classes(n.NATURES).values())
+
+
+def test_distributions_are_of_2_to_1000_classes_and_sum_to_1():
+    for q in ((0.0, 1.0), [1 / 1000] * 1000, (0.5, 0.5 + 0.9e-6), (0.5, 0.5 - 0.9e-6)):
+        assert n.Categorical(q).classes == len(q)
+    for q, said in (([1.0], "2 to 1000"), ([1 / 1001] * 1001, "2 to 1000"), ((0.5, 0.5 + 1.1e-6), "which sum to"),
+                    ((0.5, 0.5 - 1.1e-6), "which sum to"), ((1.1, -0.1), "q")):  # fmt: skip
+        with pytest.raises(InvalidParameter, match=said):
+            n.Categorical(q)
 
 
 @pytest.mark.parametrize(("nature", "rule"), RULES, ids=[str(spec) for spec, _ in RULES])
