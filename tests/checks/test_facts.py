@@ -139,6 +139,35 @@ def test_who_plays_on_a_grid_says_so(some_cases, seed):
     assert f.EmpiricalMean().steps_at(100) is f.Doubling(f.AlmostOneStepAhead()).steps_at(100) is None
 
 
+@pytest.mark.parametrize(
+    ("sizes", "shared", "said"),
+    [
+        ([100, 150, 150], 256, ""), ([100, 151, 100], 0, "and 151 after 256 with T = 8192"),
+        ([100, 100, 151], 0, "and 151 after 4096 with T = 4096"),
+        ([1, 96, 96], 0, ""), ([1, 97, 96], 0, "takes 64 bytes"), ([100, 100, 100], 257, "0.5 bytes more"),
+    ],
+)  # fmt: skip
+def test_a_state_that_stays_may_grow_by_half_and_what_runs_share_by_half_a_byte_a_round(
+    sizes, shared, said, monkeypatch
+):
+    """From 64 bytes on; what runs share is measured over 512 rounds."""
+    left, spans = iter(sizes), []
+    monkeypatch.setattr(facts, "state_bytes", lambda *given: next(left))
+    monkeypatch.setattr(facts, "shared_bytes", lambda *given: spans.append(given[-1]) or shared)
+    fault = facts.memory("forecaster", f.Constant(0.5), n.Bernoulli(), 0)
+    assert said in fault
+    assert (fault == "") == (said == "")
+    assert spans in ([], [512])
+
+
+def test_equal_up_to_rounding_is_within_a_billionth():
+    one = [np.array([[0.5, 1.0]])]
+    for by, same in ((0.9e-9, True), (1.1e-9, False)):
+        assert facts._same(one, [one[0] + by]) is same
+    assert not facts._same(one, one * 2)
+    assert not facts._same(one, [np.ones((2, 2))])
+
+
 def test_who_may_be_told_late(some_cases, seed, monkeypatch):
     monkeypatch.setattr(facts, "LATE", 24)
     for case in some_cases:
