@@ -15,6 +15,7 @@ from onlinecal.measures import (
     smooth_ece,
     smooth_ece_at,
 )
+from onlinecal.measures.smooth_ece import scale_means, scales
 from onlinecal.measures.smooth_ece_line import Line
 from tests.strategies import ANY
 
@@ -42,6 +43,47 @@ def test_the_mesh_error_bound_holds(transform, gamma, sigma, ratio):
     fine = 8 * coarse
     allowed = line.bound(sigma, coarse) + line.bound(sigma, fine) + 1e-12
     assert abs(line.error(sigma, coarse) - line.error(sigma, fine)) <= allowed
+
+
+@pytest.mark.parametrize("sigma", [1e-4, 4e-4, 0.05, 10.0])
+def test_the_error_stated_is_that_of_the_formula(sigma):
+    """0.242 (h/σ)² Σ|r|, on a mesh that makes it 1e-7 and has two steps to a σ, up to 2^20."""
+    gamma = G.from_levels(np.linspace(0.0, 1.0, 21), np.ones(21), np.full(21, 0.5))
+    size = np.abs(gamma.residuals).sum()
+    line = Line(gamma, "identity", sigma)
+    least = max(2.0, math.sqrt(0.242 * size / 1e-7)) / sigma * line.length
+    mesh = line.mesh(sigma, 1e-7)
+    if least >= 2**20:
+        assert mesh == 2**20
+    else:
+        assert max(least, 64) <= mesh <= 1.2 * max(least, 64) + 1  # FFTs of some lengths are fast
+    error = 0.242 * (line.length / mesh / sigma) ** 2 * size
+    assert (
+        explain(gamma, "smooth_ece_at", sigma=sigma).within == line.bound(sigma, mesh) == pytest.approx(error)
+    )
+    steps = [math.nextafter(2.0, 0.0), 2.0]
+    assert [line.resolves(each / 64, 64) for each in np.multiply(steps, line.length)] == [False, True]
+
+
+def test_lines_are_shortened_to_18_standard_deviations_and_half_of_that_at_the_ends():
+    gamma = G.from_levels([0.25, 0.2505, 0.75], [1, 1, 1], [0.0, 1.0, 0.5])
+    for width, length in ((1e-3, 2 * 9e-3 + 5e-4 + 18e-3), (1e-5, 2 * 9e-5 + 2 * 18e-5), (0.25, 1.0)):
+        assert Line(gamma, "identity", width).length == pytest.approx(length, rel=1e-12)
+        assert Line(gamma, "identity", 0.25).shortened(width) == pytest.approx(length, rel=1e-12)
+        ends, log_odds = 2 * 9 * width, np.diff(np.log([1 / 3, 0.2505 / 0.7495, 3.0]))
+        of_logit = ends + np.minimum(log_odds, 18 * width).sum()
+        assert Line(gamma, "logit", width).length == pytest.approx(of_logit, rel=1e-9)
+
+
+def test_scales_fall_by_a_third_of_two_from_1_to_half_a_standard_error():
+    for samples in (1, 2, 100, 10**4, 10**9):
+        found = scales(samples)
+        last = max(0.5 / math.sqrt(samples), 2.0**-13)
+        assert found[0] == 1.0
+        assert found[1:] == pytest.approx(found[:-1] / 2 ** (1 / 3))
+        assert found[-1] <= last * (1 + 1e-12) < found[-1] * 2 ** (1 / 3) * (1 + 1e-9)
+        assert scale_means(samples) == pytest.approx(np.sqrt(1 + 1 / (math.sqrt(math.pi) * found)))
+        assert scale_means(samples, sigma=0.1) == pytest.approx([math.sqrt(1 + 10 / math.sqrt(math.pi))])
 
 
 def proved(gamma, transform, within, width):
