@@ -65,17 +65,90 @@ def test_every_measure_says_what_a_sample_tells():
 
 
 @pytest.mark.parametrize(
-    ("name", "options"),
+    ("name", "options", "together"),
     [
-        ("binned_ece", {"bins": 10}), ("rmsce", {"bins": 10}), ("soft_binned_ece", {"bins": 10}),
-        ("scdl_binned", {"m": 10}), ("smooth_ece_at", {"sigma": 0.05}),
-        ("smooth_ece_at", {"sigma": 1.0, "transform": "logit"}),
+        *((name, options, [0, 0, 1, 2, 3]) for name, options in (
+            ("binned_ece", {"bins": 10}), ("rmsce", {"bins": 10}), ("soft_binned_ece", {"bins": 10}),
+            ("scdl_binned", {"m": 10}), ("smooth_ece_at", {"sigma": 0.05}),
+            ("smooth_ece_at", {"sigma": 1.0, "transform": "logit"}), ("random_interval_ce", {"epsilon": 0.1}),
+            ("mce", {"bins": 10}), ("binned_ce", {"bins": [0.0, 0.1, 0.2, 0.6, 1.0]}), ("binned_ece_width", {}),
+        )),
+        *((name, options, [0, 1, 2, 3, 4]) for name, options in (
+            ("ece", {}), ("ece", {"order": 2.0}), ("mce", {}), ("cdl", {}), ("v_cdl", {}), ("cfdl", {}),
+            ("soft_binned_ece", {"bins": 100}), ("ace", {"bins": 5}),
+        )),
+        ("ace", {"bins": 2}, [0, 0, 1, 1, 1]), ("rmsce", {"bins": 2, "strategy": "quantile"}, [0, 0, 1, 1, 1]),
+        ("soft_binned_ece", {"bins": 2}, [0, 0, 0, 1, 1]), ("soft_binned_ece", {}, [0, 1, 1, 2, 3]),
     ],
 )  # fmt: skip
-def test_the_first_two_levels_count_together(name, options):
+def test_which_levels_count_together(name, options, together):
     gamma = JointDistribution.from_levels([0.02, 0.07, 0.12, 0.5, 0.9], np.ones(5), np.zeros(5))
     cells = MEASURES[name].sampling.cells(gamma, **options)
-    assert np.unique(cells, return_inverse=True)[1].tolist() == [0, 0, 1, 2, 3]
+    assert np.unique(cells, return_inverse=True)[1].tolist() == together
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "share"),
+    [
+        ("ece", {}, 0.05), ("ece", {"order": 2.0}, 0.0), ("binned_ece", {}, 0.05), ("binned_ce", {}, 0.0),
+        ("soft_binned_ece", {}, 0.0), ("mce", {}, 0.0), ("rmsce", {}, 0.0), ("ace", {}, 0.05), ("cdl", {}, 0.05),
+    ],
+)  # fmt: skip
+def test_the_share_of_cells_with_few_samples_that_is_allowed(name, options, share):
+    assert MEASURES[name].sampling.share(**options) == share
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "refused"),
+    [
+        ("binned_ce", {}, ""), ("binned_ce", {"strategy": "sweep"}, "number of bins of a sweep"),
+        ("binned_ce", {"debiased": True}, "without debiased"), ("binned_ce", {"bins": 4, "strategy": "quantile"}, ""),
+        ("subsampled_smooth_ce", {}, "depends on the number of rounds"), ("subsampled_step_ce", {}, "number of rounds"),
+    ],
+)  # fmt: skip
+def test_why_there_is_no_interval(name, options, refused):
+    said = MEASURES[name].sampling.refuses(**options)
+    assert refused in said
+    assert bool(said) == bool(refused)
+
+
+def test_numbers_of_bins_double_up_to_twice_the_root_and_30_samples_each():
+    for samples, most in (
+        (1, 1),
+        (59, 1),
+        (60, 2),
+        (119, 2),
+        (120, 4),
+        (1920, 64),
+        (3600, 64),
+        (4096, 128),
+        (4095, 64),
+    ):
+        assert surrogate.halving(samples).tolist() == [2**j for j in range(most.bit_length())], samples
+
+
+#: √n times bounds of mean changes, by formulas of the options
+MEANS = [
+    ("binned_ece", {"bins": 7}, math.sqrt(7)), ("binned_ece_width", {}, math.sqrt(10)),
+    ("random_interval_ce", {"epsilon": 0.1}, math.sqrt(11)), ("random_interval_ce", {"epsilon": 0.3}, math.sqrt(5)),
+    ("low_degree_ce", {}, math.sqrt(3)), ("low_degree_ce", {"degree": 5}, math.sqrt(6)), ("weighted_ce", {}, 1.0),
+    ("kernel_ce", {}, 1.0), ("atb", {}, 1.0), ("distance_lower", {}, 1.0), ("brier", {}, 0.5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options", "mean"), MEANS)
+def test_bounds_of_means_are_those_of_their_formulas(name, options, mean):
+    assert MEASURES[name].sampling.means(SAMPLES, **options) == pytest.approx([mean], rel=1e-12)
+
+
+def test_bounds_of_means_that_depend_on_the_sample_or_on_what_is_given_are_not_known():
+    for name, options in (
+        ("binned_ece", {"strategy": "quantile"}), ("weighted_ce", {"omega": np.sign}),
+        ("smooth_ece_at", {"sigma": 0.1, "transform": "logit"}),
+    ):  # fmt: skip
+        assert MEASURES[name].sampling.means(SAMPLES, **options) is None
+    widths = surrogate.halving(SAMPLES)
+    assert MEASURES["surrogate_interval_ce"].sampling.means(SAMPLES) == pytest.approx(np.sqrt(widths + 1.0))
 
 
 @pytest.mark.parametrize(("record", "options"), NORMED, ids=case_id)
@@ -260,6 +333,39 @@ def test_quotients_are_between_those_of_what_their_radii_leave(name, score, base
         known = Known(sample, SAMPLES, (value, value))
         low, high = record.sampling.limits(known, radii * (1.0 + 1e-6) + 1e-9)
         assert low <= truth <= high
+
+
+@pytest.mark.parametrize(
+    ("name", "base"), [("nce", entropy), ("brier_skill", lambda b: (b * (1.0 - b), 1.0 - 2.0 * b))]
+)
+@pytest.mark.parametrize("radii", [(0.02, 0.1), (0.0, 0.05), (0.3, 0.2)])
+def test_limits_of_quotients_are_those_of_all_base_rates_within_the_radius(name, base, radii):
+    """The least and the largest of (score ± radius · base of the sample)/base, on a finer grid: 1/64 of the radius."""
+    gamma, value = JointDistribution.from_levels([0.2, 0.4], [1, 1], [0.1, 0.5]), 0.875
+    b, (size, slope) = gamma.base_rate, base(gamma.base_rate)
+    rates = np.linspace(b - radii[1], b + radii[1], 2**16 + 1)
+    loss = value * (size + slope * (rates - b))
+    bases = np.array([base(x)[0] for x in rates])
+    least, most = ((loss - radii[0] * size) / bases).min(), ((loss + radii[0] * size) / bases).max()
+    ends_of = (value, value) if name == "nce" else (1.0 - value, 1.0 - value)
+    low, high = MEASURES[name].sampling.limits(Known(gamma, SAMPLES, ends_of), np.array(radii))
+    low, high = (low, high) if name == "nce" else (1.0 - high, 1.0 - low)
+    assert least - 1e-12 <= low <= least + 1e-4
+    assert most - 1e-4 <= high <= most + 1e-12
+
+
+@pytest.mark.parametrize(("name", "past"), [("nce", math.inf), ("brier_skill", -math.inf)])
+def test_a_quotient_has_no_end_where_the_base_rate_may_be_0_or_1(name, past):
+    """Of a base rate of 1/4, known to within less than that or not; and log loss where a forecast is 0 or 1."""
+    limits, far = MEASURES[name].sampling.limits, name == "brier_skill"
+    for v, radius, known_end in (
+        ([0.2, 0.4], 0.2, True), ([0.2, 0.4], 0.25, False), ([0.2, 0.4], 0.3, False),
+        ([0.0, 0.4], 0.2, far), ([0.2, 1.0], 0.2, far),
+    ):  # fmt: skip
+        gamma = JointDistribution.from_levels(v, [1, 1], [0.0, 0.5])
+        found = limits(Known(gamma, SAMPLES, (0.5, 0.5)), np.array([0.01, radius]))
+        assert math.isfinite(found[far])
+        assert (found[1 - far] == past) != known_end
 
 
 CERTAIN = [
