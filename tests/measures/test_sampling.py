@@ -12,6 +12,7 @@ from onlinecal.measures import MEASURES, loess, surrogate
 from onlinecal.measures.base import Between, Change, Known, Sampling, ends
 from onlinecal.measures.binned import bins_of_levels
 from onlinecal.measures.cutoff import largest_exceeds, range_exceeds
+from onlinecal.measures.smooth_ece import scales
 from tests.witnesses import EVERY, case_id
 
 SAMPLED = [(r, o) for r, o in EVERY if isinstance(r.sampling, Sampling) and not r.sampling.refuses(**o)]
@@ -133,12 +134,14 @@ MEANS = [
     ("random_interval_ce", {"epsilon": 0.1}, math.sqrt(11)), ("random_interval_ce", {"epsilon": 0.3}, math.sqrt(5)),
     ("low_degree_ce", {}, math.sqrt(3)), ("low_degree_ce", {"degree": 5}, math.sqrt(6)), ("weighted_ce", {}, 1.0),
     ("kernel_ce", {}, 1.0), ("atb", {}, 1.0), ("distance_lower", {}, 1.0), ("brier", {}, 0.5),
+    ("smooth_ce", {}, 2.0), ("earthmover_distance", {}, 3.0), ("scdl_binned", {"m": 7}, 4.0),
+    ("soft_binned_loss", {}, math.sqrt(34)), ("scdl", {}, np.sqrt(2.0 * (surrogate.halving(SAMPLES) + 1.0))),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "options", "mean"), MEANS)
 def test_bounds_of_means_are_those_of_their_formulas(name, options, mean):
-    assert MEASURES[name].sampling.means(SAMPLES, **options) == pytest.approx([mean], rel=1e-12)
+    assert MEASURES[name].sampling.means(SAMPLES, **options) == pytest.approx(np.ravel(mean), rel=1e-12)
 
 
 def test_bounds_of_means_that_depend_on_the_sample_or_on_what_is_given_are_not_known():
@@ -366,6 +369,51 @@ def test_a_quotient_has_no_end_where_the_base_rate_may_be_0_or_1(name, past):
         found = limits(Known(gamma, SAMPLES, (0.5, 0.5)), np.array([0.01, radius]))
         assert math.isfinite(found[far])
         assert (found[1 - far] == past) != known_end
+
+
+def of_family(name, gamma, radii):
+    """The interval by its definition: members at all scales or bins, where each is off by its radius."""
+    if name == "smooth_ece":
+        value = MEASURES[name].function(gamma)
+        at = [(s, MEASURES["smooth_ece_at"].function(gamma, sigma=s)) for s in scales(SAMPLES)]
+        known = [(s, seen, radius) for (s, seen), radius in zip(at, radii, strict=True)]
+        if any(s <= value for s, _, _ in known):
+            known.append((value, value, next(radius for s, _, radius in known if s <= value)))
+        return max(min(s, x - r) for s, x, r in known), min(max(s, x + r) for s, x, r in known)
+    join = max if name == "scdl" else lambda x, width: x + width
+    member, of = (
+        ("scdl_binned", lambda m: {"m": m})
+        if name == "scdl"
+        else ("random_interval_ce", lambda m: {"epsilon": 1 / m})
+    )
+    lower, upper, best = -math.inf, math.inf, math.inf
+    for m, radius in zip(surrogate.halving(SAMPLES).tolist(), radii, strict=True):
+        value = MEASURES[member].function(gamma, **of(m))
+        upper = min(upper, join(value + radius, 1 / m))
+        lower = max(lower, min(best, value - radius))  # no coarser one is less, and no finer one by itself
+        best = min(best, join(value - radius, 1 / m))
+    return lower, upper
+
+
+@pytest.mark.parametrize("name", ["smooth_ece", "surrogate_interval_ce", "scdl"])
+def test_limits_of_families_are_those_of_their_definition(name, seed):
+    rng, record = np.random.default_rng([seed, 75]), MEASURES[name]
+    count = len(scales(SAMPLES) if name == "smooth_ece" else surrogate.halving(SAMPLES))
+    for sample, _ in pairs(seed, 6):
+        for size in (0.005, 0.05):
+            radii, value = size * rng.random(count), record.function(sample)
+            low, high = of_family(name, sample, radii)
+            found = record.sampling.limits(Known(sample, SAMPLES, (value, value)), radii)
+            assert found == pytest.approx(
+                (min(low, value), max(high, value)), abs=3e-6 if name == "smooth_ece" else 1e-12
+            )
+
+
+def test_limits_of_the_averaged_two_bin_error_are_squares_of_its_roots():
+    gamma = JointDistribution.from_levels([0.5], [1], [0.75])
+    limits = MEASURES["atb"].sampling.limits
+    assert limits(Known(gamma, SAMPLES, (0.0625, 0.0625)), np.array([0.1])) == pytest.approx((0.0225, 0.1225))
+    assert limits(Known(gamma, SAMPLES, (0.0625, 0.0625)), np.array([0.3])) == pytest.approx((0.0, 0.3025))
 
 
 CERTAIN = [
