@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onlinecal.core.errors import MissingParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.measures import MEASURES, Bracket, ece
-from onlinecal.measures.base import Sampling, ends
+from onlinecal.measures import MEASURES, Bracket, ece, with_all
+from onlinecal.measures.base import Measure, Sampling, ends
 from tests.marks import some_fast
 from tests.oracles.moduli import MODULI
 from tests.strategies import ANY, calibrated_gammas, gammas
@@ -96,6 +97,72 @@ def test_ranges_are_no_wider_than_values():
         if record.largest not in (1.0, math.inf):
             options = {"bins": 1} if "bins" in record.options else {}
             assert value(record, options, levels([1.0], [1], [0.0]))[1] == record.largest, record.name
+
+
+def test_all_stands_for_every_measure_that_is_not_named_beside_it():
+    names = [spec["name"] for spec in with_all(["all"])]
+    assert names == list(MEASURES)
+    for rounds, more in ((None, []), (400, ["true_distance"]), (401, []), (1, ["true_distance"])):
+        assert [spec["name"] for spec in with_all(["all"], rounds)] == names + more
+    given = [{"name": "random_interval_ce", "epsilon": 0.5}, "all", "ece"]
+    first, *rest = with_all(given, others=["ece", "brier", "random_interval_ce", "cdl"])
+    assert (first, rest) == (given[0], [{"name": "brier"}, {"name": "cdl"}, "ece"])
+    assert with_all(("ece", given[0]), 1) == ["ece", given[0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        (
+            "random_interval_ce",
+            {},
+            r"needs the option 'epsilon'; expected such as \{ name = .*, epsilon = 0.1 \}",
+        ),
+        (
+            "smooth_ece_at",
+            {"transform": "logit"},
+            "needs the option 'sigma'; .* sigma = 0.1, transform = 'logit'",
+        ),
+    ],
+)
+def test_an_option_that_must_be_given_is_asked_for(name, options, said):
+    with pytest.raises(MissingParameter, match=said):
+        MEASURES[name].bind(**options)
+
+
+def both(gamma, *, low, high):
+    return low + high
+
+
+def test_several_options_that_must_be_given_are_asked_for_together():
+    with pytest.raises(MissingParameter, match="'both' needs the options 'low' and 'high'; expected"):
+        Measure(both, "", "", "", example={"low": 1, "high": 2}).bind()
+
+
+def test_up_to_how_many_levels_a_measure_goes_by_itself():
+    record = MEASURES["interval_ce"]
+    for options, most in (({}, 200_000), ({"width": "max"}, 50_000), ({"max_levels": 7}, 7)):
+        assert record.limit(**options) == most
+        assert [record.may_bracket(options, k) for k in (most, most + 1, None)] == [False, True, True]
+    assert record.result == "exact for k ≤ 200 000, then a bracket"
+    assert [MEASURES[name].may_bracket({}, 1) for name in ("ece", "distance_lower")] == [False, True]
+    assert (MEASURES["ece"].result, MEASURES["distance_lower"].result) == ("exact", "bracket")
+    assert MEASURES["smooth_ece_at"].result == MEASURES["smooth_ece_at"].accuracy != ""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "scale", "within"),
+    [
+        ("laplace", 0.01, 0.0),
+        ("gaussian", 0.02237, 0.0),
+        ("gaussian", 0.02236, 4e-8),
+        ("gaussian", 5e-324, 4e-8),
+    ],
+)
+def test_the_error_of_a_gaussian_is_stated_where_pairs_are_added(kernel, scale, within):
+    record, gamma = MEASURES["kernel_ce"], levels([0.4, 0.6], [1, 1], [1, 0])
+    assert record.error(gamma, kernel=kernel, scale=scale) == within
+    assert record.error(gamma, kernel=kernel) == record.error(gamma) == 0.0
 
 
 # ---------------------------------------------------------------- columns

@@ -1,5 +1,6 @@
 """Distances from calibration and intervals: brackets at many levels, certificates, and what no program answers."""
 
+import importlib
 import math
 
 import numpy as np
@@ -28,6 +29,8 @@ from tests.marks import slow
 from tests.oracles import measures as oracle
 from tests.strategies import ANY, close_gammas, many_levels
 
+#: the module, of which the measure has the name
+distance_lower_module = importlib.import_module("onlinecal.measures.distance_lower")
 # The default tolerance, and what rounding adds.
 CLOSED = 1e-9 + 1e-15
 
@@ -142,6 +145,31 @@ def test_without_an_answer_there_are_certified_bounds(good, gamma):
     assert bracket.upper >= exact.lower - 1e-14
     if bracket.width > CLOSED:  # one of the two plans that need no program is at least as good
         assert bracket.width <= min(ece(gamma), interval_ce(gamma)) - 0.5 * smooth_ce(gamma) + 1e-14
+
+
+@pytest.mark.parametrize(("k", "width"), [(1, 1e-9), (500, 1e-9), (501, 1e-3)])
+def test_the_default_tolerance_is_that_of_the_number_of_levels(k, width, monkeypatch):
+    asked, gamma = [], many_levels(0, k)
+    gamma = JointDistribution.from_levels(gamma.predictions, gamma.counts, np.full(k, 0.25))
+
+    def found(gamma, width, seconds):
+        asked.append((width, seconds))
+        return distance_lower_module.near_bounds(gamma)
+
+    monkeypatch.setattr(distance_lower_module, "bracketed", found)
+    distance_lower(gamma)
+    distance_lower(gamma, tolerance=0.5, time_limit=7.0)
+    assert asked == [(width, 60.0), (0.5, 7.0)]
+
+
+def test_up_to_as_many_levels_as_asked_for_all_groups_are_tried():
+    for k, options, exact in (
+        (12, {}, True), (11, {"max_levels": 11}, True), (13, {"max_levels": 13}, True), (13, {}, False),
+        (11, {"max_levels": 10}, False),
+    ):  # fmt: skip
+        means = np.random.default_rng(k).random(k)
+        gamma = JointDistribution.from_levels(np.linspace(0.05, 0.95, k), np.ones(k), means)
+        assert (distance_upper(gamma, **options).width == 0.0) == exact
 
 
 @pytest.mark.parametrize("k", [40, 3000])
