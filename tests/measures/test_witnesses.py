@@ -19,8 +19,10 @@ from onlinecal.measures.witnesses import (
     BestWidth,
     Bins,
     CalibratedCoupling,
+    CancelledResiduals,
     ErrorWeights,
     GridThreshold,
+    IntervalPartition,
     KernelWeights,
     LevelGroups,
     LipschitzWeights,
@@ -110,6 +112,66 @@ def test_words_of_what_is_lower_and_of_what_is_higher_than_forecast(name, option
     for mean, words in ((0.25, lower), (0.875, higher)):
         gamma = JointDistribution.from_levels([0.5, 0.625], [1.0, 1.0], [mean, mean])
         assert re.search(words, str(explain(gamma, name, **options)))
+
+
+def spaced(n):
+    return np.arange(1, n + 1) / 1024
+
+
+def spiked(n):
+    """Weights that are their coefficients, the largest at the second level and the next one at the third."""
+    coefficients = np.zeros(n)
+    coefficients[:3] = -1.0, 10.0, 5.0
+    return KernelWeights(spaced(n), coefficients, "laplace", 1e-6)
+
+
+def payoffs(n):
+    return tuple((1.0 - j / n, j / n) for j in range(n + 1))
+
+
+@pytest.mark.parametrize(
+    ("witness", "said"),
+    [
+        (IntervalPartition(tuple((x, x) for x in (0.1, 0.2, 0.3, 0.4))), r"0\.4\]\)"),
+        (IntervalPartition(tuple((x, x) for x in (0.1, 0.2, 0.3, 0.4, 0.5))), r"0\.4\], …\), the widest 0$"),
+        (CalibratedCoupling(spaced(6), np.ones(6), np.zeros(6), np.zeros(6)), r"0\.005859\)"),
+        (CalibratedCoupling(spaced(7), np.ones(7), np.zeros(7), np.zeros(7)), r"0\.005859, …\)"),
+        (CalibratedCoupling(np.arange(2), np.array([1.0, 1e-12]), np.zeros(2), np.zeros(2)), "to 1 calibrated"),
+        (spiked(511), r"-1 at v = 0\.0009766 and \+10 at v = 0\.001953$"), (spiked(512), r"\+5 at v = 0\.00293$"),
+        (RegretBound(0.25, "cdl"), r"cdl/2 \+ 0\.25 \(t"), (RegretBound(-0.25, "cdl"), r"cdl/2 − 0\.25 \(t"),
+        (WorstTask((), ((1.0, 0.0),), "swap"), "no task regrets anything"),
+        (WorstTask((0.5,), payoffs(1), "swap"), "2 actions by swap regret: from 'low' to 'high' at v = 0.5; "),
+        (WorstTask((0.2, 0.5), payoffs(2), "external"), "to 'middle' at v = 0.2 and to 'high' at v = 0.5; "),
+        (WorstTask((0.2, 0.5, 0.8), payoffs(3), "swap"), "from 'action 1' to 'action 2' .* to 'action 4' at v = 0.8; "),
+        (LevelGroups(np.array([0])), "^1 level in 1 group, each"),
+        (LevelGroups(np.array([0, 0, 7])), "^3 levels in 2 groups, each"),
+        (BestWidth(None), "each holds one level"), (BestWidth(3), r"width 2\^-3, averaged"),
+        (CancelledResiduals(np.array([0.25, -0.5])), "identity metric; up to the last level 1 is left uncancelled"),
+        (SmoothedSigns(0.5, np.zeros(3), "logit", "smooth_ece"), "in the log odds by σ = 0.5; changes of sign: 3$"),
+        (SoftRounding(4), "multiple of 1/4, then"), (SoftRounding(None), "to the prediction itself"),
+    ],
+)  # fmt: skip
+def test_what_they_show_and_leave_out(witness, said):
+    assert re.search(said, str(witness)), str(witness)
+
+
+@pytest.mark.parametrize(("name", "options", "lines"), [
+    ("ece", {}, ["ece = 0.5", "lower and upper bound: "]),
+    ("smooth_ce", {}, ["smooth_ce = 0.05", "lower bound: ", "upper bound: "]),
+    ("interval_ce_bracket", {"blocks": 1}, ["interval_ce_bracket in [0.05, 0.2]", "upper bound: ", "lower bound: "]),
+])  # fmt: skip
+def test_an_explanation_in_words(name, options, lines):
+    gamma = JointDistribution.from_levels([0.4, 0.6], [1, 1], [0.9, 0.1])
+    said = str(explain(gamma, name, **options)).splitlines()
+    assert all(line.startswith(first) for line, first in zip(said, lines, strict=True)), said
+
+
+def test_masses_that_floats_hardly_hold_count_for_nothing_below_and_for_more_above():
+    for mass, counted in ((0.9e-290, 1e-290), (1.5e-290, 1.5e-290)):
+        gamma = JointDistribution.from_levels([0.25, 0.5], [1.0, mass], [0.25, 1.0])
+        found = ErrorWeights(gamma.predictions, np.array([0.0, 1.0]), 2.0).bound(gamma)
+        assert found.upper == pytest.approx(0.5 * math.sqrt(counted), rel=1e-9)
+        assert found.lower == pytest.approx(0.0 if mass < counted else 0.5 * math.sqrt(counted), rel=1e-9)
 
 
 def open_gap(record, options, value, gamma):
@@ -334,6 +396,14 @@ def test_an_explanation_holds_only_for_its_own_measure_options_and_value():
         with pytest.raises((InvalidData, InvalidParameter), match=said):
             false.verify()
     assert replace(why, witnesses=()).verify() == Bracket(0.0, math.inf)
+    for off in (9e-10, -9e-10):
+        assert replace(why, value=why.value + off).verify() == why.verify()
+        assert replace(why, value=why.value + 0.1 + off, within=0.1).verify() == why.verify()
+    for off in (1.1e-9, -1.1e-9):
+        with pytest.raises(InvalidData, match="lies outside of"):
+            replace(why, value=why.value + off).verify()
+    assert [x in Bracket(0.25, 0.5) for x in (0.25, 0.5, 0.2, 0.6)] == [True, True, False, False]
+    assert Bracket(0.25, 0.75).width == 0.5
 
 
 RISING = np.linspace(0.4, 0.6, 1001)
