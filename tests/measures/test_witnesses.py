@@ -170,8 +170,10 @@ def test_masses_that_floats_hardly_hold_count_for_nothing_below_and_for_more_abo
     for mass, counted in ((0.9e-290, 1e-290), (1.5e-290, 1.5e-290)):
         gamma = JointDistribution.from_levels([0.25, 0.5], [1.0, mass], [0.25, 1.0])
         found = ErrorWeights(gamma.predictions, np.array([0.0, 1.0]), 2.0).bound(gamma)
-        assert found.upper == pytest.approx(0.5 * math.sqrt(counted), rel=1e-9)
-        assert found.lower == pytest.approx(0.0 if mass < counted else 0.5 * math.sqrt(counted), rel=1e-9)
+        assert found.upper == pytest.approx(0.5 * math.sqrt(counted), rel=1e-9, abs=0.0)
+        assert found.lower == pytest.approx(
+            0.0 if mass < counted else 0.5 * math.sqrt(counted), rel=1e-9, abs=0.0
+        )
 
 
 def open_gap(record, options, value, gamma):
