@@ -12,6 +12,7 @@ import onlinecal as oc
 from onlinecal.core.errors import UnknownName
 from onlinecal.logs.units import Rows
 from onlinecal.measures import ace, auc, brier_skill, e50, e90, ici, mce, rmsce
+from onlinecal.measures.loess import curve_error
 
 
 def sample(seed, n=300, decimals=2):
@@ -79,6 +80,18 @@ def test_many_levels_are_smoothed_in_groups(seed):
     assert ici(p, y) == pytest.approx(error.mean(), abs=2e-4)
     assert e90(p, y) == pytest.approx(np.quantile(error, 0.9), abs=2e-3)
     assert ici(oc.JointDistribution.from_levels(np.sort(p), np.ones(1200), np.sort(p))) == 0.0
+
+
+@pytest.mark.parametrize(("levels", "groups"), [(500, 500), (501, 500), (2000, 500)])
+def test_groups_are_of_neighbouring_levels_of_about_equal_weight(levels, groups):
+    """Each begins with the first level of which 1/500 more of the weight is below; without groups none is joined."""
+    rng = np.random.default_rng(levels)
+    w, v = rng.random(levels), (np.arange(levels) + 0.5) / levels
+    found = curve_error(oc.JointDistribution.from_levels(v, w, rng.random(levels)))[1]
+    below = np.floor(500 * (np.cumsum(w / w.sum()) - w / w.sum()))
+    starts = np.flatnonzero(np.diff(below, prepend=-1.0)) if levels > groups else np.arange(levels)
+    assert found.starts.tolist() == starts.tolist()
+    assert found.mass.sum() == pytest.approx(1.0)
 
 
 def test_a_level_with_most_of_the_weight_is_alone():

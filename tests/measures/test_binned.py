@@ -48,6 +48,15 @@ def test_the_two_point_example():
     assert binned_ece(gamma, bins=10**7, strategy="quantile") == pytest.approx(ece(gamma), abs=1e-15)
 
 
+@pytest.mark.parametrize("levels", [128, 129, 1000, 1337, 5003])
+def test_ece_adds_parts_in_the_order_of_numpy(levels, monkeypatch, seed):
+    """To the last bit; parts of 128 are as small as NumPy's own."""
+    monkeypatch.setattr(binned, "CHUNK", 128)
+    rng = np.random.default_rng([seed, 4])
+    gamma = G.from_levels(np.arange(levels) / levels, rng.random(levels), rng.random(levels))
+    assert ece(gamma) == float(np.abs(gamma.residuals).sum())
+
+
 def of_equal_mass(p, m):
     """The bin of each sample: that of the middle of all samples of its prediction, in whole numbers."""
     _, place, counts = np.unique(p, return_inverse=True, return_counts=True)

@@ -108,6 +108,26 @@ def test_the_ends_of_a_range_are_taken_and_nothing_beyond(name, option, values, 
             measure(gamma, **{option: value}, **more)
 
 
+@pytest.mark.parametrize(("metric", "apart"), [
+    (lambda v: np.minimum(v, 0.5), 0.1), (lambda v: 0.0 * v, 0.0), (lambda v: v - 1e-17 * (v > 0.5), 0.2),
+    (lambda v: np.where(v > 0.5, 1.0, np.nextafter(1.0, 2.0)), 0.0), (lambda v: 30.0 * v, 2.0),
+])  # fmt: skip
+def test_a_metric_that_falls_by_rounding_alone_is_taken(metric, apart):
+    """Residuals of ±0.3 on two levels: 0.3 times what their weights may be apart, or 0.6 at most."""
+    gamma = oc.JointDistribution.from_samples([0.4, 0.6], [1, 0])
+    assert oc.measures.smooth_ce(gamma, metric=metric) == pytest.approx(0.3 * apart, abs=1e-12)
+
+
+@pytest.mark.parametrize(("metric", "at"), [
+    (lambda v: np.where(v > 0.3, -v, v), "0.25"), (lambda v: np.where(v > 0.6, -v, v), "0.5"),
+    (lambda v: np.where(v > 0.6, 1.0, 1.0 + 4e-15 * (v > 0.3)), "0.5"),
+])  # fmt: skip
+def test_where_a_metric_falls_is_said(metric, at):
+    gamma = oc.JointDistribution.from_levels([0.25, 0.5, 0.75], [1, 1, 1], [0, 1, 0])
+    with pytest.raises(InvalidParameter, match=f"does not increase at v = {at};"):
+        oc.measures.smooth_ce(gamma, metric=metric)
+
+
 distances = partial(partial, oc.measures.true_distance)
 drawn = partial(partial, oc.measures.subsampled_step_ce_sampled, [0.5], [1])
 squared = partial(partial, oc.measures.classes.kernel_ce_squared, [[0.5, 0.5]] * 3, [0, 0, 1])

@@ -27,6 +27,7 @@ from onlinecal.measures.witnesses import (
     LevelGroups,
     LipschitzWeights,
     Moment,
+    Potentials,
     RegretBound,
     ShiftedBins,
     SmoothedSigns,
@@ -302,6 +303,15 @@ TWO = JointDistribution.from_samples([0.4, 0.6], [1, 0])
         (CalibratedCoupling([0.0, 1.0], [-0.5, 0.0], np.zeros(2), np.zeros(2)), TWO, "no mass arrives"),
         (RegretBound(1e9, "cdl"), TWO, r"slope = 1000000000.0; expected a number in \[-10, 10\]"),
         (CalibratedCoupling([0.5, 0.4], [0.0, 1.0], np.zeros(2), np.zeros(2)), TWO, "ascending values"),
+        (CalibratedCoupling([0.4, 0.6], [0.0, -1.0], np.zeros(2), np.zeros(2)), TWO, "no mass arrives"),
+        *(
+            (
+                Potentials(nodes, np.zeros(len(nodes)), np.zeros(len(nodes))),
+                TWO,
+                "expected a grid of predictions",
+            )
+            for nodes in ([-5e-324, 1.0], [0.0, 1.0 + 2.0**-52], [0.5, 0.5], [0.0, 0.75, 0.5], [])
+        ),
         (Moment(0, 1001), TWO, "degree = 1001"),
         (SmoothedSigns(10.5, np.zeros(0), "identity", "smooth_ece"), TWO, "sigma = 10.5"),
         (KernelWeights(TWO.predictions, np.ones(2), "polynomial", degree=1001), TWO, "degree = 1001"),
@@ -313,6 +323,24 @@ TWO = JointDistribution.from_samples([0.4, 0.6], [1, 0])
 def test_what_proves_nothing_is_refused_by_name(witness, gamma, says):
     with pytest.raises((InvalidData, InvalidParameter), match=says):
         witness.bound(gamma)
+
+
+@pytest.mark.parametrize(("strategy", "v", "counts", "m", "inside"), [
+    ("width", [0.0, 0.5, 1.0], [1, 1, 1], 2, [0, 1, 1]), ("width", [0.25, 0.75], [1, 1], 4, [1, 3]),
+    ("width", [0.3, 1.0], [1, 1], 1, [0, 0]),
+    # The middle of each level as a share of 4 rounds: 1/8, 4/8, 7/8; and edges that are whole numbers of rounds.
+    ("quantile", [0.1, 0.2, 0.3], [1, 2, 1], 2, [0, 1, 1]), ("quantile", [0.1, 0.2, 0.3], [1, 2, 1], 8, [1, 4, 7]),
+    ("quantile", [0.1, 0.2, 0.3], [1, 2, 1], 3, [0, 1, 2]),
+])  # fmt: skip
+def test_a_level_is_in_its_bin_and_in_no_other(strategy, v, counts, m, inside):
+    gamma = JointDistribution.from_levels(v, counts, np.full(len(v), 0.5))
+    assert Bins(np.array(inside), m, strategy, "binned_ece").bound(gamma) >= 0.0
+    for i in range(len(v)):
+        for other in {*range(-1, m + 2), inside[i] + 0.5, inside[i] - 0.5} - {inside[i]}:
+            number = np.array(inside, dtype=float)
+            number[i] = other
+            with pytest.raises(InvalidData, match=f"level {v[i]} is not in bin"):
+                Bins(number, m, strategy, "binned_ece").bound(gamma)
 
 
 NONE = np.zeros(0)
