@@ -102,6 +102,12 @@ def family_of(
 ) -> Family:
     """Γ of each group, of a mapping of them, or of samples and a mapping of memberships."""
     if p is None:
+        if beside := [
+            key for key, value in {"y": y, "weights": weights, **words}.items() if value is not None
+        ]:
+            raise InvalidParameter(
+                f"{name}: {', '.join(beside)} without p; expected p, or a mapping name → Γ alone"
+            )
         if not isinstance(groups, Mapping):
             expected = "a mapping name → Γ, or beside p and y name → 0, 1, …"
             raise InvalidParameter(f"{name}: groups = {in_one_line(groups)}; expected {expected}")

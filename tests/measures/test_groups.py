@@ -120,6 +120,10 @@ def frame(columns, first=0):
         (lambda: g.multi_ece(P, Y, groups={"odd": [2] * 8}), InvalidData, "expected 8 values of 0 or 1"),
         (lambda: g.multi_ece(P, Y, groups={"all": [1] * 8}), InvalidParameter, "without 'all', which"),
         (lambda: g.multi_ece(P, Y, groups=MEMBERS, per="week"), InvalidParameter, "per = 'week'"),
+        *((lambda key=key, value=value: g.multi_ece({"all": FIRST}, **{key: value}), InvalidParameter,
+           f"multi_ece: {key} without p; expected p, or")
+          for key, value in (("weights", [1] * 4), ("y", Y), ("positive", 1), ("drop", "void"))),
+        (lambda: g.multi_ece(g.family_of("a", MEMBERS, P, Y), weights=[1] * 8), InvalidParameter, "weights without p"),
         (lambda: g.swap_multi_ece({"all": FIRST, "odd": SECOND}), InvalidData, "'all' lacks"),
     ],
 )  # fmt: skip
