@@ -121,6 +121,15 @@ def test_scdl_is_the_minimum_over_all_powers_of_two(seed, levels, bias):
     assert scdl(least) == 2.0**-50
 
 
+@pytest.mark.parametrize("q", [0.75, 0.375, 0.625, 0.875, 0.25])
+def test_of_grids_with_the_same_error_the_coarsest_is_the_response(q):
+    """At v = 0 SCDL_m is q − 1/m: at q = 3/4 and 3/8 it is 2/m at m = 4 and 8, as large as 1/m of the grid before."""
+    gamma = JointDistribution.from_levels([0.0], [1.0], [q])
+    errors = {2**e: max(q - 2.0**-e, 2.0**-e) for e in range(9)}
+    assert scdl(gamma) == min(errors.values())
+    assert soft_rounding(gamma).bins == min(errors, key=errors.get)
+
+
 @given(calibrated_gammas())
 def test_calibrated_forecasts_are_left_as_they_are(gamma):
     response = soft_rounding(gamma)
