@@ -9,6 +9,7 @@ from scipy.stats import t as student
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import fit_growth, slope, trend
+from onlinecal.growth.outgrowth import outgrowth
 from onlinecal.growth.words import legend, line, lines
 from tests.coverage import LAWS, NOISES, RUNS, mean_exponent, random_walks, simulate
 
@@ -201,6 +202,33 @@ def test_a_growth_as_data_and_in_words():
 def test_bad_input(ask, said):
     with pytest.raises(InvalidParameter, match=said):
         ask()
+
+
+def test_the_exponent_of_outgrowth_is_that_of_its_definition(seed):
+    """The slope of log(mean/rate), with Student's interval by the delta method and Satterthwaite's freedom."""
+    rng = np.random.default_rng([seed, 9])
+    times, many = [100, 300, 1600], [4, 6, 9]
+    runs = [t**0.7 * np.exp(0.1 * rng.standard_normal(n)) for t, n in zip(times, many, strict=True)]
+    means = np.array([y.mean() for y in runs])
+    value, lower, upper = outgrowth(times, runs, np.sqrt, 0.01)
+    assert value == pytest.approx(np.polyfit(np.log(times), np.log(means / np.sqrt(times)), 1)[0])
+    # What the slope weighs each logarithm by.
+    weights = np.array([np.polyfit(np.log(times), unit, 1)[0] for unit in np.eye(3)])
+    each = weights**2 * np.array([y.var(ddof=1) / len(y) for y in runs]) / means**2
+    freedom = each.sum() ** 2 / (each**2 / (np.array(many) - 1)).sum()
+    half = student.isf(0.01, freedom) * np.sqrt(each.sum())
+    assert (lower, upper) == pytest.approx((value - half, value + half))
+
+
+def test_outgrowth_that_is_certain_or_unknown():
+    certain = outgrowth([100, 400], [[20.0, 20.0], [80.0, 80.0]], np.sqrt, 0.01)
+    assert certain == (pytest.approx(0.5),) * 3
+    assert certain[1] == certain[0] == certain[2]
+    one = np.array([1.0, 2.0])
+    for totals in ([one, one[:1]], [0.0 * one, one], [one, -one], [one, np.inf * one]):
+        value, *ends = outgrowth([100, 400], totals, np.sqrt, 0.01)
+        assert np.isnan(value)
+        assert ends == [-np.inf, np.inf]
 
 
 @pytest.mark.slow

@@ -9,13 +9,13 @@ from matplotlib.colors import to_rgb
 
 import onlinecal as oc
 from onlinecal.report import plots
-from onlinecal.report.reliability_plot import AUTOMATIC, weights_of
+from onlinecal.report.reliability_plot import AUTOMATIC, points_of, weights_of
 from tests.command_line import onlinecal
 
 G = oc.JointDistribution
 
 
-@pytest.mark.parametrize("m", [7, 199, 201, 1001])
+@pytest.mark.parametrize("m", [7, 199, 200, 1001])
 def test_many_levels_have_a_histogram(m):
     below = weights_of(G.from_counts(np.arange(m + 1) / m, np.full(m + 1, 3), np.ones(m + 1)))
     if m < 200:
@@ -35,6 +35,15 @@ def test_a_histogram_is_of_the_weights_and_as_fine_as_its_axis(seed):
     bins = round(AUTOMATIC / end)
     counts = np.histogram(p, np.arange(bins + 1) / bins, weights=w)[0]
     assert below["share"] == pytest.approx(counts / w.sum(), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("levels", "points", "strategy"), [(200, 200, "levels"), (201, AUTOMATIC, "quantile")]
+)
+def test_more_than_two_hundred_levels_are_points_of_bins(levels, points, strategy):
+    found = points_of(G.from_counts(np.arange(levels) / levels, np.full(levels, 3), np.ones(levels)))
+    assert (len(found["mean"]), found["strategy"]) == (points, strategy)
+    assert points_of(G.from_counts([0.5], [9], [4]), bins=10_000)["right"].tolist() == [0.5001]
 
 
 @pytest.fixture
@@ -76,8 +85,10 @@ def test_many_levels_together_are_in_ten_bins_of_equal_mass_unless_asked_otherwi
     assert points().groupby("place").size()[0] == 10
     assert {*points()["strategy"]} == {"quantile"}
     assert points(bins=5).groupby("place").size()[0] == 5
-    few = plots.reliability_table({"a": [0.2, 0.7], "b": [0.3, 0.7]}, [0, 1], together=True)
-    assert {*few["strategy"][few["mark"] == "point"]} == {"levels"}
+    for levels, strategy in ((AUTOMATIC, "levels"), (AUTOMATIC + 1, "quantile")):
+        p = np.arange(levels) / levels
+        few = plots.reliability_table({"a": p, "b": 0.0 * p}, p > 0.5, together=True)
+        assert {*few["strategy"][few["mark"] == "point"]} == {strategy}
 
 
 def test_the_command_draws_all_columns_in_one_picture(tmp_path, three):
