@@ -11,6 +11,7 @@ from onlinecal.decisions.people import People
 from onlinecal.forecasters import ClassMean
 from onlinecal.study.copies import merge
 from onlinecal.study.gammas import whole_runs
+from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
 from tests.results import F, N, added, cells, change, equal, played, read, resumed, study
 from tests.study import test_classes as classes
@@ -127,6 +128,17 @@ def test_more_runs_continue_fewer(tmp_path):
     assert equal(replace(found, cells=tuple(c for c in found.cells if c.horizon != 70)), study(cells(runs=5)))
     assert found.cells[0].gamma(-1, 4) is not None
     assert [c.totals["ece"].shape[1] for c in found.cells if c.horizon == 70] == [4] * 4
+
+
+def test_open_questions_of_a_world_are_those_of_the_runs_that_a_file_has(tmp_path):
+    """They are no contradiction between a file of few runs and one of more."""
+    few, many = (
+        cells([40], n, panel=Panel.of("ece"), forecasters=[F.Constant()], natures=[oc.worlds.Queue()])
+        for n in (2, 4)
+    )
+    assert study(few).cells[0].open != study(many).cells[0].open
+    assert merge(files(tmp_path, few, many), tmp_path / "m.db") == []
+    assert read(tmp_path / "m.db").cells[0].open == study(many).cells[0].open
 
 
 def test_columns_are_put_together_and_what_is_not_in_all_runs_is_said(tmp_path):

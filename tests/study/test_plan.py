@@ -316,6 +316,12 @@ def test_guarantees_are_drawn_only_where_they_hold_and_certificates_too():
         [own.guarantees[0].delayed(100, 4)],
         [97 / 2],
     ]
+    # Of a world that says how many questions it has open at most, if it does.
+    for world, bounds in (
+        (oc.worlds.Beds(beds=5), [own.guarantees[0].delayed(100, 5)]), (oc.worlds.Queue(), []),
+    ):  # fmt: skip
+        (cell,) = cells([100], 1, panel=Panel.of("ece"), forecasters=[own], natures=[world])
+        assert [p.bound for p in promises(cell)] == bounds
     curve = oc.play(F.AlmostOneStepAhead(), N.Drift(), horizon=900, runs=2).curve("distance_certificate")
     assert curve.promises[0][1].bound == 61.0
     assert curve.totals.max() <= 61.0
