@@ -266,6 +266,25 @@ def test_deviations_of_regrets_are_those_of_all_kinks_tried(name, seed):
         assert MEASURES[name].sampling.deviations(change)[0, 0] == pytest.approx(max(found), abs=1e-13)
 
 
+@pytest.mark.parametrize("soft", [True, False])
+@pytest.mark.parametrize("m", [1, 2, 5, 16])
+def test_deviations_on_a_grid_are_those_of_all_thresholds_tried(m, soft, seed):
+    """Σ over j < i of (D_1j − D_j i/m)_+ and over j ≥ i of (D_j (i − 1)/m − D_1j)_+, of D or of −D."""
+    for sample, population in pairs(seed, 30):
+        change, v, j = change_between(sample, population), population.predictions, np.arange(m + 1)
+        near = np.maximum(1.0 - np.abs(v[:, None] * m - j), 0.0)
+        shares = near if soft else np.searchsorted(j / m, v, "right")[:, None] - 1 == j
+        ones, mass = (part[0] @ shares for part in (change.ones, change.ones + change.zeros))
+        losses = []
+        for i in range(1, m + 1):
+            lost = np.where(j < i, ones - mass * i / m, mass * (i - 1) / m - ones)
+            losses.append(max(np.maximum(sign * lost, 0.0).sum() for sign in (1.0, -1.0)))
+            at = MEASURES["soft_binned_loss"].sampling.deviations(change, m=m, threshold=i, soft=soft)
+            assert at[0, 0] == pytest.approx(losses[-1], abs=1e-13)
+        found = MEASURES["scdl_binned"].sampling.deviations(change, m=m, soft=soft)
+        assert found[0, 0] == pytest.approx(max(losses), abs=1e-13)
+
+
 def test_deviations_of_bins_of_equal_mass_are_those_of_each_bin(seed):
     for sample, population in pairs(seed, 40):
         change, v = change_between(sample, population), population.predictions
