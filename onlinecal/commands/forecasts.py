@@ -128,9 +128,8 @@ def measure(
                 "columns, which measures each class by itself"
             )
         if not classes or (outcome and len(outcome) > 1):
-            raise InvalidParameter(
-                f"--labels {labels} with --classes {classes}; expected --classes and one --outcome"
-            )
+            given = f"--classes {classes} with several outcomes" if classes else f"--labels {labels}"
+            raise InvalidParameter(f"{given}; expected --classes with columns and one --outcome")
         _measure_classes(file, asked, (draws, level, seed), html, as_json)
         return
     if classes is not None and positive is not None:

@@ -421,7 +421,7 @@ ALL = "--classes", "p_*"
         (GOOD, ("--classes", "p_cat,p_dgo"), "did you mean 'p_dog'"),
         (GOOD, ("--classes", "*"), "cannot tell which column has the labels; expected --outcome COLUMN$"),
         (GOOD, ("--classes", "p_cat,p_dog", "--outcome", "p_cat"), "'p_cat' is asked for twice; expected each in one"),
-        (GOOD, ("--labels", "a,b"), "--labels a,b with --classes None"),
+        (GOOD, ("--labels", "a,b"), "--labels a,b; expected --classes with columns"),
         (GOOD, ("--classes", "--positive", "1"), "--classes beside --positive 1; expected one or the other"),
     ],
 )  # fmt: skip

@@ -221,7 +221,7 @@ REFUSED = [
     ("measure f.csv --level 2", "error: --level = 2.0; expected a number in [0, 1]"),
     ("measure f.csv --by zebra", "error: --by: f.csv has no column 'zebra'"),
     ("watch no_rows.csv --json", "error: no_rows.csv has no rows; expected at least one"),
-    ("measure f.csv --labels a,b", "expected --classes and one --outcome"),
+    ("measure f.csv --labels a,b", "expected --classes with columns and one --outcome"),
     ("run /dev/null", "/dev/null cannot be read: it is a device; expected a scenario file"),
     ("watch f.csv --alpha 3", "error: --alpha = 3.0; expected"),
     ("recalibrate f.csv -o r.csv --with sigmoid",
