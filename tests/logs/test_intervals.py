@@ -1,6 +1,7 @@
 """Intervals of `evaluate`: what they hold, how often, and where there is no interval."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -209,6 +210,41 @@ def test_upper_ends_of_bins_are_normal_ones_with_two_outcomes_of_either_kind_add
     ):
         kind, options = kind_of(name, {} if name == "ece" else {"bins": 2}, gamma)
         assert kind.above(gamma, squares, 0.025, **options) == pytest.approx(want)
+
+
+@pytest.mark.parametrize("name", ["cfdl", "v_cdl"])
+def test_upper_ends_of_regrets_are_by_the_largest_deviation_of_a_gain(name):
+    """A fifth of the error is for the mean outcomes of all levels, which Clopper and Pearson's intervals hold.
+
+    Of the quadratic task a level may gain by a mean at either end. Of a kink t it may where t is between
+    the forecast and a mean of the interval.
+    """
+    fails, levels = 0.05, [(0.2, 40, 12), (0.5, 30, 9), (0.9, 50, 50), (0.95, 30, 0)]
+    v, n, ones = map(np.array, zip(*levels, strict=True))
+    gamma, tail, each = JointDistribution.from_counts(v, n, ones), 0.5 * 0.2 * fails / len(v), []
+    for k, many in zip(ones, n, strict=True):
+        low = stats.beta.ppf(tail, k, many - k + 1) if k else 0.0
+        each.append((low, stats.beta.isf(tail, k + 1, many - k) if k < many else 1.0))
+    if name == "cfdl":
+        square = sum(
+            many
+            * max(
+                (1 - q) * (a**2 - x**2) ** 2 + q * ((1 - x) ** 2 - (1 - a) ** 2) ** 2
+                for a, q in product(both, both)
+            )
+            for x, many, both in zip(v, n, each, strict=True)
+        )
+    else:
+        square = max(
+            sum(many * max((1 - q) * t**2 + q * (1 - t) ** 2 for q in both)
+                for x, many, both in zip(v, n, each, strict=True) if min(*both, x) < t < max(*both, x) or t == x)
+            / max(t, 1 - t) ** 2
+            for t in v
+        )  # fmt: skip
+    options = {"task": "quadratic"} if name == "cfdl" else {}
+    found = kind_of(name, options, gamma)[0].above(gamma, np.stack((n - ones, ones)), fails, **options)
+    value = MEASURES[name].function(gamma, **options)
+    assert found == pytest.approx(value + stats.norm.isf(0.8 * fails) * math.sqrt(square) / n.sum())
 
 
 def test_ends_of_all_grids_share_the_error():
