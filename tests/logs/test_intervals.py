@@ -212,15 +212,17 @@ def test_upper_ends_of_bins_are_normal_ones_with_two_outcomes_of_either_kind_add
         assert kind.above(gamma, squares, 0.025, **options) == pytest.approx(want)
 
 
+@pytest.mark.parametrize(
+    "levels", [[(0.2, 40, 12), (0.5, 30, 9), (0.9, 50, 50), (0.95, 30, 0)], [(0.4, 60, 3)]]
+)
 @pytest.mark.parametrize("name", ["cfdl", "v_cdl"])
-def test_upper_ends_of_regrets_are_by_the_largest_deviation_of_a_gain(name):
+def test_upper_ends_of_regrets_are_by_the_largest_deviation_of_a_gain(name, levels):
     """A fifth of the error is for the mean outcomes of all levels, which Clopper and Pearson's intervals hold.
 
     Of the quadratic task a level may gain by a mean at either end. Of a kink t it may where t is between
     the forecast and a mean of the interval.
     """
-    fails, levels = 0.05, [(0.2, 40, 12), (0.5, 30, 9), (0.9, 50, 50), (0.95, 30, 0)]
-    v, n, ones = map(np.array, zip(*levels, strict=True))
+    fails, (v, n, ones) = 0.05, map(np.array, zip(*levels, strict=True))
     gamma, tail, each = JointDistribution.from_counts(v, n, ones), 0.5 * 0.2 * fails / len(v), []
     for k, many in zip(ones, n, strict=True):
         low = stats.beta.ppf(tail, k, many - k + 1) if k else 0.0

@@ -76,6 +76,12 @@ def test_the_band_is_between_order_statistics():
         np.max(draws, 0).tolist(),
     )
     gamma = G.from_counts([0.3], [50], [40])
+    # Of 1000 levels none is rounded.
+    v = np.arange(1000) / 1000 + 0.0004
+    for levels in (v, np.append(v, 0.9999)):
+        fine = recalibration(G.from_samples(levels, levels > 0.5), draws=1)
+        assert fine.rounded is (len(levels) == 1001)
+        assert np.array_equal(fine.predictions, levels) is not fine.rounded
     few = recalibration(gamma, draws=38)
     assert (few.lower[0], few.upper[0]) == (0.0, 1.0)
     assert np.isnan(recalibration(gamma, level=0.0).lower).all()
