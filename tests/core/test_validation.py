@@ -12,7 +12,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal import measures
-from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.errors import InvalidData, InvalidParameter, in_one_line, suggestion
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice, count, integer, number, positive, probability, vector
 from onlinecal.decisions import tasks
@@ -189,3 +189,13 @@ def test_ends_of_what_is_allowed(take, good, bad, expected):
     for x in bad:
         with pytest.raises(InvalidParameter, match=expected):
             take(x)
+
+
+def test_long_words_are_cut_and_long_lists_are_shown_by_a_command():
+    """A thousand characters; a dozen names."""
+    assert in_one_line("x" * 1000, str) == "x" * 1000
+    assert in_one_line("x" * 1001, str) == "x" * 1000 + " …"
+    names = [f"name {i:02}" for i in range(13)]
+    assert suggestion("zzz", names[:12], "a list") == "; known: " + ", ".join(names[:12])
+    assert suggestion("zzz", names, "a list") == "; see `a list`"
+    assert suggestion("zzz", names) == "; known: " + ", ".join(names)

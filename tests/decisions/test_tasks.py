@@ -128,6 +128,13 @@ def test_random_task_uses_every_action_and_the_whole_range(count, seed):
         assert (steps[:, 1] >= 0).all()
 
 
+def test_a_random_task_has_a_million_actions_at_most():
+    with pytest.raises(InvalidParameter, match=r"actions = 1000001; expected an integer from 1 to 10\^6$"):
+        tasks.random_task(10**6 + 1)
+    with pytest.raises(InvalidParameter, match="seed = -1"):
+        tasks.random_task(3, -1)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -158,11 +158,28 @@ def test_what_is_refused(nature, said, play):
             "groups.both = .*; expected the names of two groups or more",
         ),
         ({"groups": {"odd": 0.5}, "rates": 3}, "rates = 3; expected a table of numbers of odd"),
+        *(
+            (
+                {"groups": {"odd": 0.5}, "rates": {"odd": rate}},
+                r"rates.odd = .*expected a number in \[-1, 1\]",
+            )
+            for rate in (-1.01, 1.01)
+        ),
     ],
 )
 def test_tables_that_are_none(given, said):
     with pytest.raises(OnlinecalError, match=said):
         Grouped(Drift(), **given)
+
+
+def test_ends_of_rates_and_thresholds():
+    for rate in (-1.0, 1.0):
+        assert Grouped(Drift(), {"odd": 0.5}, {"odd": rate}).rates == {"odd": rate}
+    for threshold in (0.0, 1.0):
+        assert GroupContrarian({"odd": 0.5}, {"all": threshold}).thresholds == {"all": threshold}
+    for threshold in (-0.01, 1.01):
+        with pytest.raises(OnlinecalError, match=r"thresholds.all = .*expected a number in \[0, 1\]"):
+            GroupContrarian({"odd": 0.5}, {"all": threshold})
 
 
 def test_many_groups_and_other_context():
