@@ -137,7 +137,7 @@ class Mixture(OfNatures):
     natures : sequence of Nature
         At least one. In a scenario, a list of tables with a name.
     weights : sequence of float, optional
-        One for each, ≥ 0 and not all 0; they are scaled to sum to 1. Default: equal.
+        One for each, in [0, 10^9] and not all 0; they are scaled to sum to 1. Default: equal.
     """
 
     allowed = allow(natures=parts("nature"))

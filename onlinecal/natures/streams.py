@@ -39,7 +39,7 @@ class Streams(OfNatures):
     order : {"turns", "random"}, default "turns"
         Whether they take turns, the first one first, or each question is drawn independently.
     weights : sequence of float, optional
-        With "random": how likely each is, ≥ 0 and not all 0; they are scaled to sum to 1. Default: equal.
+        With "random": how likely each is, in [0, 10^9] and not all 0; they are scaled to sum to 1. Default: equal.
     labels : sequence of str, optional
         What the streams are called, all different. Default: the labels of the parts, numbered where they are equal.
 

@@ -83,6 +83,25 @@ def test_ranges_are_documented():
                 assert check in tested or (cls, name) == (Pareto, "cap"), (cls, name)
 
 
+PAIR = n.Bernoulli(), n.Drift()
+
+
+@pytest.mark.parametrize(
+    ("make", "low", "high"),
+    [
+        (lambda x: n.LogisticPolicy((x, *[0.0] * 7)), -1000.0, 1000.0), (lambda x: n.Mixture(PAIR, (x, 1.0)), 0.0, 1e9),
+        (lambda x: n.Streams(PAIR, "random", (x, 1.0)), 0.0, 1e9), (lambda x: n.UniformTruth(0.25, x), 0.25, 1.0),
+        (lambda x: n.UniformTruth(x, 0.75), 0.0, 0.75), (lambda x: n.RandomWalk(0.05, x, 0.1), 0.1, 0.9),
+        (lambda x: Pareto(scale=2.0, cap=x), 2.0, 1e15),
+    ],
+)  # fmt: skip
+def test_ranges_of_lists_and_those_between_parameters(make, low, high):
+    for end, sign in ((low, -1), (high, 1)):
+        make(end)
+        with pytest.raises(InvalidParameter):
+            make(math.nextafter(end, sign * math.inf))
+
+
 # ---------------------------------------------------------------- the others
 
 
