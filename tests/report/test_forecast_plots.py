@@ -18,7 +18,7 @@ from onlinecal.measures import binned_ece, brier, cdl, ece, scdl, smooth_ce, smo
 from onlinecal.monitoring.sequences import running_bias
 from onlinecal.report import plots
 from onlinecal.report.decision_plot import decisions_of, difference_of, elementary_scores, murphy_of
-from onlinecal.report.gammas import NICE, spans
+from onlinecal.report.gammas import spans
 from onlinecal.report.regret_plot import regrets_of, witness_of
 from onlinecal.report.reliability_plot import MARKS, corp_of, expected, points_of, smooth_of, weights_of
 from onlinecal.report.trajectory_plot import running_measure
@@ -54,13 +54,19 @@ CALM = G.from_levels([0.2, 0.7], [0.5, 0.5], [0.2, 0.7])
 
 @given(st.lists(st.floats(0, 1), min_size=1))
 def test_axes_reach_as_far_as_is_needed(values):
-    """From 0 or up to 1, by the shortest length of `NICE` that holds all values."""
+    """From 0 or up to 1, by the shortest of 1, 2 or 5 thousandths, hundredths or tenths that holds all values."""
     low, high = min(values), max(values)
     ((a, b),) = spans(np.array(values))
     assert a <= low <= high <= b
-    length = min(end for end in NICE if end >= min(high, 1.0 - low))
+    nice = [float(f"{digit}e-{places}") for digit in (1, 2, 5) for places in range(4)]
+    length = min(end for end in nice if end >= min(high, 1.0 - low))
     assert (b if a == 0.0 else 1.0 - a) == pytest.approx(length)
     assert a == 0.0 or b == 1.0
+
+
+@pytest.mark.parametrize("end", [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5])
+def test_an_axis_of_one_value_ends_there(end):
+    assert spans(np.array([end])) == [(0.0, end)]
 
 
 # ---------------------------------------------------------------- reliability
