@@ -72,20 +72,19 @@ def catalogue(kind: str) -> str:
     """All of a kind: name, rule, parameters, what is proved and facts of strategies; of measures what is known."""
     from onlinecal.report.catalogue import KINDS, parameters_of, rows
 
-    facts, lines = FACTS.get(kind, {}), []
+    facts, strategies, lines = FACTS.get(kind, {}), kind in ("forecasters", "natures"), []
     for row in rows(kind):
         thing = KINDS[kind][row["name"]]
         cells, given = [_linked(kind, row["name"], thing)], parameters_of(thing)
         if kind != "measures":
             words = (p["name"] if p["required"] else f"{p['name']} = {p['default']!r}" for p in given)
             cells += [row["summary"], ", ".join(f"`{each}`" for each in words)]
-        if kind in ("forecasters", "natures"):
+        if strategies:
             cells.append(row["known"])
             thing = thing if any(p["required"] for p in given) else thing()
         lines.append([*cells, *(_said(getattr(thing, fact)) for fact in facts.values())])
-    rule = {"measures": (), "forecasters": ("what it is", "parameters", "proved")}
-    rule["natures"] = rule["forecasters"]
-    return _table(("name", *rule.get(kind, ("what it is", "parameters")), *facts), lines)
+    rule = [] if kind == "measures" else ["what it is", "parameters", *["proved"] * strategies]
+    return _table(["name", *rule, *facts], lines)
 
 
 def _said(fact: Any) -> str:

@@ -57,9 +57,9 @@ class Rows(NamedTuple):
         return float((times * sums).sum()) ** 2 / squares if squares else 0.0
 
     def quantile(self, level: float) -> float:
-        """Student's quantile of an interval, by the samples of the rarer outcome; infinite where that is one.
+        """Student's quantile of an interval, by the samples of the rarer outcome.
 
-        So it is for level 1.
+        It is infinite where that is one sample, and at level 1.
         """
         free = min(self.samples(0.0), self.samples(1.0)) - 1.0
         return float(stdtrit(free, 0.5 * (1.0 + level))) if free > 1e-9 else math.inf
@@ -79,10 +79,9 @@ def rows_of(gamma: JointDistribution, resample: Resample | None) -> Rows:
 
 
 def without_ends(value: float, level: float) -> Estimate:
-    """A number whose interval would have an infinite quantile."""
-    return without(
-        value, "there is one sample of an outcome" if level < 1.0 else "of level 1 it holds all numbers"
-    )
+    """A number without an interval, as the quantile is infinite, and why."""
+    why = "there is one sample of an outcome" if level < 1.0 else "of level 1 it holds all numbers"
+    return without(value, why)
 
 
 def without(value: float, why: str) -> Estimate:

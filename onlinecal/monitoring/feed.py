@@ -105,8 +105,9 @@ class Feed:
         if lines and not last and not lines[-1].endswith(b"\n"):
             self._rest = lines.pop()
         if len(self._rest) > _LONGEST:
-            where = f"{self.name}, line {note['line'] + len(lines) + 1}"
-            raise InvalidData(f"{where}: no end within 16 MiB; expected lines of CSV that end with \\n")
+            raise InvalidData(
+                f"{self._here(len(lines))}: no end within 16 MiB; expected lines of CSV that end with \\n"
+            )
         if note["header"] is None:
             above = self._columns_of(lines, last)
             if above is None:
@@ -180,8 +181,9 @@ class Feed:
             )
         return found
 
-    def _here(self) -> str:
-        return f"{self.name}, line {self._note['line'] + 1}"
+    def _here(self, after: int = 0) -> str:
+        """The name with the number of the next line, or of the one so many lines later."""
+        return f"{self.name}, line {self._note['line'] + after + 1}"
 
     def _taken(self, lines: list[bytes]) -> None:
         data, note = b"".join(lines), self._note

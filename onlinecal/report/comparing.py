@@ -151,7 +151,7 @@ def of_measure(study: Study, measure: str) -> Answer:
 
 
 def _headed(frame: pd.DataFrame, title: str, at: Mapping[str, str]) -> str:
-    """Writes into the headings where each nature stands; what is the same of all is in the title, which it returns."""
+    """Sets the headings of the natures, and returns the title. T and runs are in the title if all have the same."""
     same = len(set(at.values())) == 1
     frame.columns = pd.Index([nature if same else f"{nature}\n{where}" for nature, where in at.items()])
     return f"{title}, {next(iter(at.values()))}" if same else title

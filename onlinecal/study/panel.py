@@ -195,13 +195,10 @@ class Panel:
                     f"groups, such as {such}"
                 )
 
-    def only(
-        self, columns: Iterable[Column], streams: Sequence[str] = (), groups: Sequence[str] = ()
-    ) -> "Panel":
-        """Those of its measures and tasks that have one of these of `columns_of`; itself where that is all of them."""
+    def only(self, columns: Sequence[Column], streams: Sequence[str], groups: Sequence[str]) -> "Panel":
+        """A panel of the measures and tasks to which these of `columns_of` belong; itself where that is all."""
         of = self.columns_of(streams, groups)
-        wanted = {id(of[column]) for column in columns}
-        some = tuple(asked for asked in self.asked if id(asked) in wanted)
+        some = tuple(asked for asked in self.asked if any(of[column] is asked for column in columns))
         return self if len(some) == len(self.asked) else Panel(some, self.laws)
 
     def of_gamma(self) -> "Panel | None":
