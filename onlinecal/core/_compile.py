@@ -12,9 +12,11 @@ import warnings
 from collections.abc import Callable
 from functools import cache, cached_property, update_wrapper
 from pathlib import Path
-from types import CellType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
+HOW = {"error_model": "numpy", "nogil": True}
 #: whether `NUMBA_DISABLE_JIT` says that nothing is compiled
 _OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 
@@ -60,7 +62,7 @@ def kept(function: Callable[..., Any], *signature: Any, **how: Any) -> Any:
     """
     if _OFF:
         return function
-    how |= {"error_model": "numpy", "nogil": True}
+    how |= HOW
     # One that was sent is not kept: numba would look for its module, and not find it.
     if function.__module__ in sys.modules and (function.__closure__ is None or name_of(function)):
         try:
@@ -71,7 +73,26 @@ def kept(function: Callable[..., Any], *signature: Any, **how: Any) -> Any:
         else:
             _forget_others(str(made.stats.cache_path))
             return made
-    return _njit()(*signature, **how)(function)
+    return linked(function, *signature, **how)
+
+
+def linked(function: Callable[..., Any], *signature: Any, **how: Any) -> Any:
+    """The function as numba has it; its machine code is kept on disk as a part of what calls it alone.
+
+    Numba links by names, and by numbers that each process counts anew. Two processes may give one name to two kernels
+    of a factory; where both are loaded, one would be called for both. So each has a name that no other process gives.
+    """
+    alone = _renamed(function, f".{uuid4().hex}", function.__closure__)
+    return update_wrapper(_njit()(*signature, **HOW | how)(alone), function)
+
+
+def _renamed(function: Any, more: str, cells: Any) -> Any:
+    """The same function with these cells, under a longer name."""
+    copy = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, cells
+    )
+    copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__ + more
+    return copy
 
 
 @cache
@@ -123,17 +144,22 @@ def _named(function: Any) -> Any:
     """The same function under a name with the state of the package, as numba keeps machine code by names.
 
     Numba itself sees changes of the function's own file, and none of the functions that it calls. Each closure has a
-    name of its own: of two under one name, two processes could write the code into the same file.
+    name of its own: of two under one name, two processes could write the code into the same file. So has each function
+    of users, as a file that they changed may have another of the same name.
     """
     cells = function.__closure__ and tuple(
         CellType(_held(cell.cell_contents)) for cell in function.__closure__
     )
-    copy = FunctionType(
-        function.__code__, function.__globals__, function.__name__, function.__defaults__, cells
-    )
-    own = hashlib.blake2b(name_of(function).encode(), digest_size=8).hexdigest() if cells else ""
-    copy.__module__, copy.__qualname__ = function.__module__, f"{function.__qualname__}{own}{_MARK}{STATE}"
-    return copy
+    ours = (function.__module__ or "").startswith("onlinecal.")
+    own = name_of(function) if cells else "" if ours else repr(instructions(function.__code__))
+    digest = own and hashlib.blake2b(own.encode(), digest_size=8).hexdigest()
+    return _renamed(function, f"{digest}{_MARK}{STATE}", cells)
+
+
+def instructions(code: CodeType) -> tuple[Any, ...]:
+    """The instructions of a code and of each within it, wherever it is written."""
+    constants = [instructions(each) if isinstance(each, CodeType) else each for each in code.co_consts]
+    return code.co_code, code.co_names, constants
 
 
 class _Held:
@@ -159,7 +185,7 @@ def name_of(function: Any) -> str:
     ours = isinstance(python, FunctionType) and (python.__module__ or "").startswith("onlinecal.")
     if not ours or hasattr(python, "calls_python"):
         return ""
-    parts = [python.__module__, python.__qualname__, str(python.__code__.co_firstlineno)]
+    parts = [python.__module__, python.__code__.co_qualname, str(python.__code__.co_firstlineno)]
     for cell in python.__closure__ or ():
         value = cell.cell_contents
         value = value.code if isinstance(value, _Held) else value

@@ -18,12 +18,13 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from modulefinder import ModuleFinder
 from pathlib import Path
-from types import CodeType, MappingProxyType
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 import onlinecal
+from onlinecal.core._compile import instructions
 from onlinecal.core.errors import InvalidParameter
 
 
@@ -153,14 +154,8 @@ def _held(function: Any, above: tuple[Any, ...]) -> dict[str, Any]:
     inside = [_inside(cell) for cell in function.__closure__ or ()]
     held = {"defaults": function.__defaults__, "named": function.__kwdefaults__, "closure": inside}
     if not _found_by_name(function):
-        held["code"] = repr(_bytes(function.__code__))
+        held["code"] = repr(instructions(function.__code__))
     return {name: content(value, above) for name, value in held.items() if value}
-
-
-def _bytes(code: CodeType) -> tuple[Any, ...]:
-    """The instructions of a code and of each within it, wherever it is written."""
-    constants = [_bytes(each) if inspect.iscode(each) else each for each in code.co_consts]
-    return code.co_code, code.co_names, constants
 
 
 def _found_by_name(thing: Any) -> bool:

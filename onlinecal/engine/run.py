@@ -14,15 +14,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import carray, config, njit, types
+from numba import carray, config, types
 from numba.extending import models, register_model
 
-from onlinecal.core._compile import STATE, kept
+from onlinecal.core._compile import STATE, kept, linked
 from onlinecal.core.arrays import Floats
 
 #: raised with each change of what compiled code knows of a row
 LAYOUT = 3
-HOW: Any = {"error_model": "numpy", "nogil": True}
 #: the header: where the state ends and places of parts begin; where shared numbers begin and end; where the table of
 #: points begins and ends. Then come values and weights, and how many there are at most. Then come the note of the
 #: question at hand, the first note, and the numbers of a note. Last comes the generator of the run's own uniforms.
@@ -69,11 +68,11 @@ else:
 
     def kernel(function: Any) -> Any:
         """Marks a function that steps call. Its machine code is kept as a part of theirs."""
-        return njit(**HOW)(function)
+        return linked(function)
 
     def accessor(function: Any) -> Any:
         """The same, without a call."""
-        return njit(forceinline=True, **HOW)(function)
+        return linked(function, forceinline=True)
 
 
 @accessor

@@ -38,10 +38,10 @@ def result(tmp_path, elsewhere):
     (package / "core" / "caller.py").write_text(CALLER)
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     environment.pop("NUMBA_CACHE_DIR", None)  # where tests keep their code
-    if elsewhere:
-        environment["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
 
-    def found(step, code=RESULT):
+    def found(step, code=RESULT, cache="cache"):
+        if elsewhere:
+            environment["NUMBA_CACHE_DIR"] = str(tmp_path / cache)
         (package / "core" / "callee.py").write_text(CALLEE.format(step))
         os.utime(package / "core" / "callee.py", (step, step))
         options = {"cwd": tmp_path, "env": environment, "text": True}
@@ -113,6 +113,70 @@ def test_what_is_compiled_late_is_not_taken_for_the_files_of_that_time(result):
 def test_without_the_state_of_the_package_numba_plays_the_old_step(result):
     """The control of the tests above."""
     assert [result(10, ASLEEP + RESULT), result(20, ASLEEP + RESULT)] == [(21, 0), (21, 1)]
+
+
+# Too long for a compiler to put it in place of its call.
+FACTORY = f"""
+import math, os, shutil
+from numba import float64
+from onlinecal.core._compile import kept, linked
+
+def adding(by):
+    def add(x):
+        return {" + ".join(f"math.cos({i} * x)" for i in range(60))} - 60 + by
+    add = linked(add)
+    def call(x):
+        return add(x)
+    return kept(call, float64(float64))
+"""
+FIRST = "from onlinecal.core.factory import *\nprint(int(adding(1.0)(0.0)))"
+SECOND = """
+from onlinecal.core.factory import *
+two = adding(2.0)
+shutil.copytree("first", "second", dirs_exist_ok=True)
+one = adding(1.0)
+print(int(two(0.0)), int(one(0.0)), sum(one.stats.cache_hits.values()))
+"""
+ONE_NAME = "import uuid, onlinecal.core._compile as c\nc.uuid4 = lambda: uuid.UUID(int=0)\n"
+
+
+@pytest.mark.parametrize("elsewhere", [True])
+def test_two_processes_that_compile_two_kernels_of_one_factory_do_not_mix_them_up(tmp_path, result):
+    """Each is the first that its process compiles, so that numba gives both one number."""
+    (tmp_path / "onlinecal" / "core" / "factory.py").write_text(FACTORY)
+    assert result(10, FIRST, "first") == (1,)
+    assert result(10, SECOND, "second") == (2, 1, 1)
+
+
+MINE = "from numba import float64\nfrom onlinecal.core._compile import kept\n\n\ndef rate(x):\n    return x + {}\n\n\n"
+RELOADED = f"""
+import importlib, os, pathlib, subprocess, sys
+from numba import float64, njit, types
+file, rates = pathlib.Path("mine.py"), []
+for by in (1, 2):
+    file.write_text({MINE!r}.format(by) + "rate = kept(rate, float64(float64))")
+    os.utime(file, (by, by))
+    subprocess.check_call([sys.executable, "-c", "import mine"])
+    import mine
+    rates.append(importlib.reload(mine).rate)
+call = njit(float64(types.FunctionType(float64(float64)), float64))(lambda function, x: function(x))
+print(*(int(call(rate, 0.0)) for rate in rates), *(sum(rate.stats.cache_hits.values()) for rate in rates))
+"""
+
+
+@pytest.mark.parametrize("elsewhere", [False])
+def test_what_was_loaded_of_a_users_file_stays_when_it_is_changed_and_loaded_again(result):
+    """As steps are called by the loop; another process compiles each state of the file."""
+    assert result(10, RELOADED) == (1, 2, 1, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("elsewhere", [True])
+def test_under_one_name_numba_mixes_them_up(tmp_path, result):
+    """The control of the test above."""
+    (tmp_path / "onlinecal" / "core" / "factory.py").write_text(FACTORY)
+    assert result(10, ONE_NAME + FIRST, "first") == (1,)
+    assert result(10, ONE_NAME + SECOND, "second") == (2, 2, 1)
 
 
 IMPORTED = """
