@@ -1,15 +1,18 @@
 """Numbers on record of all that has a version: games of every strategy, measures, accounts and responses.
 
+Beside them are those of what pictures look like: widths, colours, places, and what is drawn over what.
+
 They are in ``golden.json``, a line each. Those of games were made by an engine that this one has replaced. The test in
 tests/whole/test_golden.py fails where a number has become another. If that is meant, raise the `version` of what has
-changed, and delete its lines: results are kept under it. Then, as after something was added,
+changed, and delete its lines: results are kept under it. A picture is looked at, and its line deleted. Then, as after
+something was added,
 
     python -m tests.golden
 
 writes the lines that are missing, and deletes those of what is gone.
 
 Numbers count as the same up to 1e-9 of their size. Mathematical libraries differ by far less, a change of a rule makes
-far more. Those of measures that are certain to less count so up to 1e-5.
+far more. Those of pictures, and of measures that are certain to less, count so up to 1e-5.
 """
 
 from __future__ import annotations
@@ -146,8 +149,18 @@ def of_measures():
     return {f"measure {name}": measured(record) for name, record in MEASURES.items()} | dict(accounts())
 
 
+def of_pictures():
+    from tests.report.drawn import looks
+    from tests.report.test_pictures import CASES, of, studied
+
+    study = studied()
+    return {
+        f"picture {name}": looks(of(name)(*case.given(study), **case.options)) for name, case in CASES.items()
+    }
+
+
 #: all that is on record: each gives name → numbers
-KINDS = of_games, of_nested_games, of_measures
+KINDS = of_games, of_nested_games, of_measures, of_pictures
 
 
 def now(kind):
@@ -162,7 +175,8 @@ def _written(number):
 def same(name, first, second):
     """Up to what libraries may differ by, or a measure says of itself."""
     record = MEASURES.get(name.removeprefix("measure "))
-    size = LOOSE if record is not None and (record.accuracy or record.bracket) else SAME
+    certain = not name.startswith("picture ") and (record is None or not (record.accuracy or record.bracket))
+    size = SAME if certain else LOOSE
     return len(first) == len(second) and np.allclose(
         np.array(first, float), np.array(second, float), rtol=size, atol=1e-3 * size
     )

@@ -1,10 +1,19 @@
 """What a picture shows: the points that its artists are drawn through, its panels, and the places of its texts."""
 
+from collections import Counter
 from itertools import combinations
 
 import numpy as np
 from matplotlib.collections import PathCollection
+from matplotlib.colors import is_color_like, to_rgba
 from matplotlib.text import Text
+
+#: what an artist looks like, by the names that matplotlib gives
+LOOKS = (
+    "alpha", "array", "color", "edgecolor", "facecolor", "figheight", "figwidth", "fontsize", "linestyle",
+    "linewidth", "marker", "markeredgewidth", "markerfacecolor", "markersize", "offsets", "path", "paths",
+    "position", "rotation", "sizes", "verticalalignment", "xlim", "ylim", "zorder",
+)  # fmt: skip
 
 
 def points(axis):
@@ -84,3 +93,27 @@ def overlapping(seen):
         (one, other) for (one, a), (other, b) in combinations(boxes, 2)
         if min(a.x1, b.x1) - max(a.x0, b.x0) > 1 and min(a.y1, b.y1) - max(a.y0, b.y0) > 1
     ]  # fmt: skip
+
+
+def looks(fig):
+    """What each artist looks like but those of axes: of each property a sum, by the order of artists of a kind."""
+    ticks = {part for axes in fig.axes for axis in (axes.xaxis, axes.yaxis) for part in axis.findobj()}
+    of_kind, found = Counter(), Counter()
+    for artist in fig.findobj(lambda each: each not in ticks):
+        of_kind[type(artist)] += 1
+        for name, value in artist.properties().items():
+            if name in LOOKS:
+                found[name] += (10 + of_kind[type(artist)]) * np.sum([*_numbers(value)])
+    return [float(found[name]) for name in LOOKS]
+
+
+def _numbers(value):
+    """The finite numbers of a property; those of a colour, and of the letters of another word."""
+    value = getattr(value, "vertices", getattr(value, "bounds", value))  # of a path, or of a box
+    if isinstance(value, str):
+        value = to_rgba(value) if is_color_like(value) else [*map(ord, value)]
+    if np.iterable(value):
+        for each in np.ma.filled(value, 0.0) if isinstance(value, np.ndarray) else value:
+            yield from _numbers(each)
+    elif value is not None and np.isfinite(value):
+        yield float(value)

@@ -27,13 +27,15 @@ from tests.report.made import curve, light
 F, N = oc.forecasters, oc.natures
 
 
-@pytest.fixture(scope="module")
-def study():
-    """With several T, delays, a task, a decision maker, and level sets."""
+def studied():
+    """A study with several T, delays, a task, a decision maker, and level sets."""
     return oc.play(
         [F.ForecastHedging(), F.EmpiricalMean()], N.Drift(), horizon=[50, 100, 200], runs=3, seed=3, delays=[0, 3],
         measures=["ece", "smooth_ce", "cdl"], tasks=["umbrella"], decision_makers=["umbrella"],
     )  # fmt: skip
+
+
+study = pytest.fixture(studied, scope="module", name="study")
 
 
 def samples(n=400, levels=0):

@@ -2,16 +2,19 @@
 
 import pytest
 
+import onlinecal as oc
 from onlinecal.decisions.responses import RESPONSES
 from onlinecal.forecasters import FORECASTERS, Constant
 from onlinecal.measures import MEASURES
 from onlinecal.natures import NATURES
 from tests import golden
-from tests.golden import now, of_games, of_measures, of_nested_games, recorded, same
+from tests.golden import now, of_games, of_measures, of_nested_games, of_pictures, recorded, same
 from tests.marks import slow
+from tests.report.drawn import looks
+from tests.report.test_pictures import samples
 
 
-@pytest.mark.parametrize("kind", [of_games, slow(of_nested_games), of_measures])
+@pytest.mark.parametrize("kind", [of_games, slow(of_nested_games), of_measures, of_pictures])
 def test_numbers_are_those_on_record(kind):
     record, found = recorded(), now(kind)
     assert sorted(found.keys() - record.keys()) == [], "run `python -m tests.golden`"
@@ -19,7 +22,10 @@ def test_numbers_are_those_on_record(kind):
     assert changed == [], (
         "if it is meant, raise `version`, delete these lines, and run `python -m tests.golden`"
     )
-    assert kind is not of_measures or found.keys() == of_no_game(record)
+    if kind in (of_measures, of_pictures):
+        assert found.keys() == {
+            name for name in of_no_game(record) if name.startswith("picture ") is (kind is of_pictures)
+        }
 
 
 def test_everything_that_has_a_version_is_on_record():
@@ -38,12 +44,12 @@ def test_everything_that_has_a_version_is_on_record():
 
 
 def of_no_game(record):
-    """The names of numbers of measures and accounts."""
-    return {name for name in record if name.startswith(("measure ", "task ", "response "))}
+    """The names of numbers of measures, accounts and pictures."""
+    return {name for name in record if name.startswith(("measure ", "task ", "response ", "picture "))}
 
 
 def test_no_game_is_on_record_only():
-    """Of measures and accounts this is seen above."""
+    """Of all else this is seen above."""
     names = {name for nested in (False, True) for name, *_ in golden.games(nested)}
     assert recorded().keys() - names == of_no_game(recorded())
 
@@ -54,3 +60,17 @@ def test_another_number_is_seen():
     assert same(name, golden.played(*pair), recorded()[name])
     assert not same(name, golden.played(Constant(pair[0].p + 1e-7), *pair[1:]), recorded()[name])
     assert not same("measure ece", golden.measured(MEASURES["brier"]), recorded()["measure ece"])
+
+
+def test_another_look_is_seen():
+    """The control, for pictures: one line of many that is a tenth wider, and one that is drawn above others."""
+    fig = oc.plots.witness(*samples(levels=20))
+    before = looks(fig)
+    assert same("picture witness", before, recorded()["picture witness"])
+    for change in ("linewidth", "zorder"):
+        line = fig.axes[0].lines[-1]
+        was = line.properties()[change]
+        line.set(**{change: 1.1 * was})
+        assert not same("picture witness", looks(fig), before)
+        line.set(**{change: was})
+    assert same("picture witness", looks(fig), before)
