@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 from matplotlib.collections import PathCollection
 from matplotlib.colors import is_color_like, to_rgba
+from matplotlib.spines import Spine
 from matplotlib.text import Text
 
 #: what an artist looks like, by the names that matplotlib gives
@@ -96,14 +97,14 @@ def overlapping(seen):
 
 
 def looks(fig):
-    """What each artist looks like but those of axes: of each property a sum, by the order of artists of a kind."""
+    """What all but spines and ticks look like: of each property a sum, by the order of artists of a kind."""
     ticks = {part for axes in fig.axes for axis in (axes.xaxis, axes.yaxis) for part in axis.findobj()}
     of_kind, found = Counter(), Counter()
-    for artist in fig.findobj(lambda each: each not in ticks):
+    for artist in fig.findobj(lambda each: each not in ticks and not isinstance(each, Spine)):
         of_kind[type(artist)] += 1
-        for name, value in artist.properties().items():
-            if name in LOOKS:
-                found[name] += (10 + of_kind[type(artist)]) * np.sum([*_numbers(value)])
+        for name in LOOKS:
+            value = getattr(artist, f"get_{name}", lambda: None)()
+            found[name] += (10 + of_kind[type(artist)]) * sum(_numbers(value))
     return [float(found[name]) for name in LOOKS]
 
 
