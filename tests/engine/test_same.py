@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from itertools import cycle, product
+from itertools import cycle, pairwise, product
 from pathlib import Path
 from tempfile import mkdtemp
 
+import numpy as np
 import pytest
 
 from onlinecal import natures as n
 from onlinecal.core.strategy import classes_of
 from onlinecal.engine.game import Game
 from onlinecal.engine.play import BLOCK
+from onlinecal.engine.run import KEPT, NOTES
 from onlinecal.schedules import Bursts, ByOutcome, Constant, Pareto, Poisson, Schedule
 from tests import examples
 from tests.engine.games import again, came_to, check_all_ways, refusal_of
@@ -106,6 +108,20 @@ def test_questions_by_hand_in_the_order_of_the_schedule_are_the_same_game(mine, 
     said = refusal_of(scheduled.advance, until)
     assert refusal_of(by_hand) == said
     assert said or came_to(hand) == came_to(scheduled)
+
+
+def test_a_row_ends_with_the_notes_of_its_player():
+    """Of all open questions and one more; that of a forecaster follows that of nature. Steps read it unchecked."""
+    noted = set()
+    for mine, theirs in pairs()[0]:
+        game = Game(mine, theirs, horizon=60, runs=range(2), schedule=SCHEDULES["delay"])
+        if game.compiled and not refusal_of(game.advance, 60):
+            heads, ends = game.rows.view(np.int64), [0, game.mine_from, game.rows.shape[1]]
+            for first, end in pairwise(ends):
+                notes = (game.room + 1) * heads[:, first + KEPT]
+                assert (heads[:, first + NOTES] + notes == end - first).all(), (mine, theirs)
+                noted |= {(first > 0, bool(notes[0]))}
+    assert len(noted) == 4  # of both players, with notes and without
 
 
 @pytest.mark.slow
