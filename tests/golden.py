@@ -1,4 +1,4 @@
-"""Numbers on record of all that has a version: games of every strategy, measures, accounts and responses.
+"""Numbers on record of all that has a version: games and bounds of strategies, measures, accounts and responses.
 
 Beside them are those of what pictures look like: widths, colours, places, and what is drawn over what.
 
@@ -90,6 +90,29 @@ def played(mine, theirs, schedule):
     return found + [total for totals in game.certificates().values() for total in totals]
 
 
+# ---------------------------------------------------------------- bounds
+
+
+def bounds(strategy):
+    """Of each guarantee the bound, its slack, the bound under delays, and the potential that proves it."""
+    for guarantee in strategy.guarantees:
+        for horizon in (1, 100, 10_000):
+            yield guarantee.bound(horizon)
+            if guarantee.slack is not None:
+                yield guarantee.slack(horizon, 16, 1e-3)
+            if guarantee.delayed is not None:
+                yield guarantee.delayed(horizon, 7)
+        if guarantee.potential is not None:
+            of_nature = hasattr(strategy, "sight")
+            pair = (examples.FEW_FORECASTERS[0], strategy) if of_nature else (strategy, UniformTruth())
+            game = Game(*pair, horizon=ROUNDS, runs=range(1), seed=1)
+            game.advance(ROUNDS)
+            gamma, potential = game.gamma(0), guarantee.potential
+            yield potential.of(gamma, ROUNDS)
+            if potential.growth is not None:
+                yield potential.growth(gamma, gamma.predictions[0], ROUNDS)
+
+
 # ---------------------------------------------------------------- measures and accounts
 
 
@@ -149,6 +172,13 @@ def of_measures():
     return {f"measure {name}": measured(record) for name, record in MEASURES.items()} | dict(accounts())
 
 
+def of_bounds():
+    with tempfile.TemporaryDirectory() as folder:
+        every = examples.forecasters(Path(folder)) + examples.natures(Path(folder))
+        found = {f"bounds {strategy_key(each)}": [*bounds(each)] for each in every}
+    return {name: numbers for name, numbers in found.items() if numbers}
+
+
 def of_pictures():
     from tests.report.drawn import looks
     from tests.report.test_pictures import CASES, of, studied
@@ -160,7 +190,9 @@ def of_pictures():
 
 
 #: all that is on record: each gives name → numbers
-KINDS = of_games, of_nested_games, of_measures, of_pictures
+KINDS = of_games, of_nested_games, of_bounds, of_measures, of_pictures
+#: how the names begin that are no games
+BEGIN = {of_bounds: ("bounds ",), of_measures: ("measure ", "task ", "response "), of_pictures: ("picture ",)}
 
 
 def now(kind):

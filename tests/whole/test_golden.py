@@ -1,4 +1,6 @@
-"""Numbers of all strategies, measures and accounts are those on record."""
+"""Numbers of all strategies, measures, accounts and pictures are those on record."""
+
+from itertools import chain
 
 import pytest
 
@@ -8,13 +10,13 @@ from onlinecal.forecasters import FORECASTERS, Constant
 from onlinecal.measures import MEASURES
 from onlinecal.natures import NATURES
 from tests import golden
-from tests.golden import now, of_games, of_measures, of_nested_games, of_pictures, recorded, same
+from tests.golden import BEGIN, KINDS, now, of_nested_games, recorded, same
 from tests.marks import slow
 from tests.report.drawn import looks
 from tests.report.test_pictures import samples
 
 
-@pytest.mark.parametrize("kind", [of_games, slow(of_nested_games), of_measures, of_pictures])
+@pytest.mark.parametrize("kind", [slow(kind) if kind is of_nested_games else kind for kind in KINDS])
 def test_numbers_are_those_on_record(kind):
     record, found = recorded(), now(kind)
     assert sorted(found.keys() - record.keys()) == [], "run `python -m tests.golden`"
@@ -22,10 +24,8 @@ def test_numbers_are_those_on_record(kind):
     assert changed == [], (
         "if it is meant, raise `version`, delete these lines, and run `python -m tests.golden`"
     )
-    if kind in (of_measures, of_pictures):
-        assert found.keys() == {
-            name for name in of_no_game(record) if name.startswith("picture ") is (kind is of_pictures)
-        }
+    if kind in BEGIN:
+        assert found.keys() == {name for name in record if name.startswith(BEGIN[kind])}
 
 
 def test_everything_that_has_a_version_is_on_record():
@@ -43,15 +43,11 @@ def test_everything_that_has_a_version_is_on_record():
         assert type(thing.version) is int
 
 
-def of_no_game(record):
-    """The names of numbers of measures, accounts and pictures."""
-    return {name for name in record if name.startswith(("measure ", "task ", "response ", "picture "))}
-
-
 def test_no_game_is_on_record_only():
     """Of all else this is seen above."""
     names = {name for nested in (False, True) for name, *_ in golden.games(nested)}
-    assert recorded().keys() - names == of_no_game(recorded())
+    begin = tuple(chain(*BEGIN.values()))
+    assert {name for name in recorded() if not name.startswith(begin)} == names
 
 
 def test_another_number_is_seen():
