@@ -133,7 +133,8 @@ def expected(counts: Floats, predictions: Floats, level: float) -> tuple[Floats,
     inside = (predictions > 0.0) & (predictions < 1.0)
     law = binom(counts, np.where(inside, predictions, 0.5))
     lower, upper = np.minimum(law.ppf(tail), np.floor(mean)), np.maximum(law.ppf(1.0 - tail), np.ceil(mean))
-    lower, upper = np.where(inside, lower, mean), np.where(inside, upper, mean)
+    # SciPy's quantile of probability 0 is −1.
+    lower, upper = np.where(inside, np.maximum(lower, 0.0), mean), np.where(inside, upper, mean)
     return lower / counts, upper / counts
 
 

@@ -105,13 +105,14 @@ def test_an_edge_belongs_to_the_bin_above_it():
     assert points["prediction"].tolist() == [0.29, 0.3, 1.0]
 
 
-@pytest.mark.parametrize("level", [0.5, 0.95])
+@pytest.mark.parametrize("level", [0.0, 0.5, 0.95, 1.0])
 def test_the_band_of_a_level_is_that_of_the_binomial_law(level):
     n = np.array([1, 2, 5, 30, 200, 10_000, 10**9], dtype=float)[:, None]
     v = np.array([1e-9, 0.01, 0.1, 1 / 3, 0.5, 0.9, 1 - 1e-9])
     n, v = (each.ravel() for each in np.broadcast_arrays(n, v))
     low, high = expected(n, v, level)
     least, most, tail = np.rint(low * n), np.rint(high * n), (1 - level) / 2
+    assert (least >= 0.0).all()
     assert (binom.cdf(least - 1, n, v) <= tail * (1 + 1e-6)).all()
     assert (binom.sf(most, n, v) <= tail * (1 + 1e-6)).all()
     # And no wider than it must be, but for the unit around the mean.
