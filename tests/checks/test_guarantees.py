@@ -364,9 +364,16 @@ def test_the_worst_of_a_bound_from_below_is_the_least_and_a_broken_step_is_told(
         )
 
 
-def test_a_fault_that_was_just_told_is_told_by_two_words(capsys):
-    faults = ["it ends", "it ends", "", "it ends", "other"]
-    print_check(Report((), tuple(("it", Finding(f"check {i}", fault)) for i, fault in enumerate(faults))))
-    told = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    wanted = ["it ends", "as above", "it ends", "other"]
-    assert [line for line in told if line in wanted] == wanted
+def test_a_fault_that_was_just_told_is_told_by_two_words_and_lines_go_on_below_their_text(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    faults = ["it ends here", "it ends here", "", "it ends here", "other"]
+    found = (("it", Finding(f"check number {i}", fault)) for i, fault in enumerate(faults))
+    print_check(Report((), tuple(found)))
+    assert capsys.readouterr().out.splitlines() == [
+        "it",
+        "  FAILS  check", "      number 0", "         it ends", "           here",
+        "  FAILS  check", "      number 1", "         as above",
+        "  ok  check number 2",
+        "  FAILS  check", "      number 3", "         it ends", "           here",
+        "  FAILS  check", "      number 4", "         other",
+    ]  # fmt: skip

@@ -265,7 +265,7 @@ def test_the_title_line_says_what_games_have_in_common(more, said):
     assert facts([curve([[3, 4]], [1000], fresh=False)]) == "2 runs · T = 1,000"
 
 
-@pytest.mark.parametrize("letters", [14, 19, 40])
+@pytest.mark.parametrize("letters", [14, 19, 40, 50])
 def test_legends_of_neighbouring_panels_do_not_meet(letters):
     """Names of English letters, with exponents."""
     names = [("almost one step ahead of all the others in time"[i:] + "and more")[:letters] for i in range(4)]
