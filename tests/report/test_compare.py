@@ -13,7 +13,6 @@ from scipy.stats import t as student
 
 import onlinecal as oc
 from onlinecal.core.columns import Column
-from onlinecal.core.guarantee import Sight
 from onlinecal.report import page
 from onlinecal.report.comparing import (
     front_json,
@@ -282,27 +281,6 @@ def test_they_are_the_differences_of_the_totals(seed):
         assert d.lower_total == (d.first if mean + half < 0 else d.second if mean - half > 0 else "")
         assert (d.horizon, d.runs, d.open) == (100, 6, 5 * (nature == "n"))
     assert {*found["lower_total"]} >= {"f0", "f2"}
-
-
-CANNOT = [
-    ([cell(who, [1, 2], "n", sight=Sight.DRAW) for who in "ab"], "n: it may look at the forecast, so that each"),
-    ([cell(who, [1, 2], "n", sight=Sight.LAW) for who in "ab"], "n: it may look at the law of the forecast"),
-    ([cell(who, [1, 2], "n", sight=Sight.HISTORY) for who in "ab"], "n: it may look at past forecasts, so that"),
-    ([cell(who, [1], f"n{i}") for i in range(5) for who in "ab"],
-     "n2: a single run; expected two at least; and 2 more natures$"),
-    ([cell(who, [1], f"n{i}") for i in range(3) for who in "ab"], "n2: a single run; expected two at least$"),
-    ([cell("a", [1, 2])], "a single forecaster at T = 100; expected two at least"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("cells", "said"), CANNOT)
-def test_what_cannot_be_compared_is_refused_with_the_reason(cells, said):
-    with pytest.raises(oc.OnlinecalError, match=f"nothing can be compared run by run: .*{said}"):
-        paired(study(*cells), "ece")
-    both = study(*cells, *(cell(who, [1, 3], "fair") for who in "ab"))
-    found, refused = paired(both, "ece")
-    assert set(found["nature"]) == {"fair"}
-    assert len(refused) == len(both.natures) - 1
 
 
 @pytest.mark.parametrize(

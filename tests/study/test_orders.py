@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, ttest_rel
 
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.guarantee import Sight
 from onlinecal.study.compare import adjusted, differences, fronts, lower, paired, simultaneous
 from tests.report.made import cell, study
 
@@ -69,8 +70,9 @@ def test_all_intervals_hold_together(seed, noise):
         assert alone > most
 
 
-def test_differences_are_those_of_paired_tests(seed):
-    values = normal(np.random.default_rng(seed), (3, 9))
+@pytest.mark.parametrize("runs", [2, 9])
+def test_differences_are_those_of_paired_tests(seed, runs):
+    values = normal(np.random.default_rng(seed), (3, runs))
     found = differences(values)
     for i in range(3):
         for j in range(3):
@@ -99,6 +101,27 @@ def test_only_totals_of_the_same_games_are_compared():
     with pytest.raises(InvalidParameter, match="ece and cdl were not taken of the same games"):
         fronts(mine, "ece", "cdl")
     assert paired(mine, "ece")[1] == ["m: this measure was not taken"]
+
+
+CANNOT = [
+    ([cell(who, [1, 2], "n", sight=Sight.DRAW) for who in "ab"], "n: it may look at the forecast, so that each"),
+    ([cell(who, [1, 2], "n", sight=Sight.LAW) for who in "ab"], "n: it may look at the law of the forecast"),
+    ([cell(who, [1, 2], "n", sight=Sight.HISTORY) for who in "ab"], "n: it may look at past forecasts, so that"),
+    ([cell(who, [1], f"n{i}") for i in range(5) for who in "ab"],
+     "n2: a single run; expected two at least; and 2 more natures$"),
+    ([cell(who, [1], f"n{i}") for i in range(3) for who in "ab"], "n2: a single run; expected two at least$"),
+    ([cell("a", [1, 2])], "a single forecaster at T = 100; expected two at least"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cells", "said"), CANNOT)
+def test_what_cannot_be_compared_is_refused_with_the_reason(cells, said):
+    with pytest.raises(InvalidParameter, match=f"nothing can be compared run by run: .*{said}"):
+        paired(study(*cells), "ece")
+    both = study(*cells, *(cell(who, [1, 3], "fair") for who in "ab"))
+    found, refused = paired(both, "ece")
+    assert set(found["nature"]) == {"fair"}
+    assert len(refused) == len(both.natures) - 1
 
 
 def test_identical_totals_are_no_difference():
