@@ -19,7 +19,8 @@ class Progress:
     def __init__(
         self, total: int, shown: bool | None = None, unit: str = "run-rounds", ticks: bool = False
     ) -> None:
-        self._total, self._unit = total, unit
+        # Of nothing to do nothing is shown, at once or never.
+        self._total, self._unit = max(total, 1), unit
         self._wanted = shown is not False and sys.stderr is not None
         self._began = time.perf_counter()
         self._notebook = in_notebook()
@@ -73,7 +74,7 @@ class Progress:
     def _so_far(self) -> str:
         """``42 %, 1.2 M run-rounds/s, 30 s left``, and the text."""
         spent, done, total = time.perf_counter() - self._began, self._done, self._total
-        parts = [f"{100.0 * done / total if total else 100.0:.0f} %"]
+        parts = [f"{100.0 * done / total:.0f} %"]
         if done and spent:
             parts.append(f"{_rate(done / spent)} {self._unit}/s")
         if done > total / 50:  # before, it tells of compilation more than of what is to come
@@ -84,7 +85,7 @@ class Progress:
         """Below a cell of a notebook, gone when it is done."""
         from IPython.display import HTML, display
 
-        share = min(1.0, self._done / self._total if self._total else 1.0)
+        share = min(1.0, self._done / self._total)
         said = f'<progress value="{share:.4f}" max="1"></progress> {html.escape(self._so_far())}'
         self._spot = self._spot or display(HTML(""), display_id=True)
         self._spot.update(HTML("" if gone else said))

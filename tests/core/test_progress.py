@@ -41,6 +41,17 @@ def test_a_file_has_a_line_now_and_then(monkeypatch, shown, lines):
     assert all(re.fullmatch(r"90 %, 10 run-rounds/s, 10 s left · a vs b", line) for line in said[-1:])
 
 
+def test_on_a_terminal_a_bar_comes_after_two_seconds_and_the_time_left_after_a_fiftieth(monkeypatch):
+    now, shown = [100.0], []
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(Progress, "_show_on_terminal", lambda bar: shown.append((now[0], bar._so_far())))
+    bar = Progress(1000)
+    for now[0], work in ((101.9, 19), (102.0, 1), (102.1, 1)):
+        bar.advance(work)
+    assert shown == [(102.0, "2 %, 10 run-rounds/s"), (102.1, "2 %, 10 run-rounds/s, 98 s left")]
+
+
 @pytest.mark.parametrize("ticks", [False, True])
 def test_a_single_slow_measure_shows_progress_by_a_clock(monkeypatch, ticks):
     """The clock looks twice a second; without it nothing is said before the measure is there."""
