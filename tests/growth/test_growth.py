@@ -125,19 +125,27 @@ def test_a_curve_bends_and_its_interval_holds_the_mean_exponent():
 def test_each_statement_has_its_edge():
     """A bend of 1 % of the totals, an interval of width 1, a difference of 1e-9, a p-value below 1 − level."""
     straight = replace(exact(np.sqrt), lower=0.2, upper=0.8, onward=(0.3, 0.7), bend=0.5, early=0.4, late=0.6)
+    edge = 1 - 0.95
     for change, bent in (
-        ({"bend": 0.0499, "scatter": 0.0101}, True), ({"bend": 0.0499, "scatter": 0.0099}, False),
-        ({"bend": 0.0501, "scatter": 0.0101}, False),
+        ({"bend": 0.0499, "scatter": 0.0101}, True), ({"bend": 0.0499, "scatter": 0.01}, False),
+        ({"bend": edge, "scatter": 0.0101}, False),
     ):  # fmt: skip
         assert replace(straight, **change).bent == bent
     assert [replace(straight, lower=0.0, upper=upper).clear for upper in (1.0, 1.001)] == [True, False]
-    for exponent, above, below in ((0.2, False, False), (0.2 - 2e-9, True, False), (0.8 + 2e-9, False, True)):
+    for exponent, above, below in (
+        (0.2, False, False), (0.2 - 1.05e-9, True, False), (0.8 + 1.05e-9, False, True)
+    ):  # fmt: skip
         assert (straight.above(exponent), straight.below(exponent)) == (above, below)
+    assert not replace(straight, lower=1e-9).above(0.0)
+    assert not replace(straight, upper=-1e-9).below(0.0)
     cases = (
         ({}, 0.1, (True, False)), ({"onward": (0.1, 0.7)}, 0.1, (False, False)), ({}, 0.9, (False, True)),
         ({"onward": (0.3, 0.9)}, 0.9, (False, False)), ({"bend": 0.01}, 0.1, (True, False)),
         ({"bend": 0.01}, 0.9, (False, False)), ({"bend": 0.01, "early": 0.7}, 0.1, (False, False)),
-        ({"bend": 0.01, "early": 0.7}, 0.9, (False, True)),
+        ({"bend": 0.01, "early": 0.7}, 0.9, (False, True)), ({"bend": edge, "early": 0.7}, 0.1, (True, False)),
+        ({"bend": edge}, 0.9, (False, True)), ({"bend": 0.01, "early": 0.6}, 0.1, (True, False)),
+        ({"bend": 0.01, "early": 0.6}, 0.9, (False, True)), ({"onward": (1e-9, 0.7)}, 0.0, (False, False)),
+        ({"lower": -0.8, "upper": -0.2, "onward": (-0.7, -1e-9)}, 0.0, (False, False)),
     )  # fmt: skip
     for change, exponent, stays in cases:
         one = replace(straight, **change)
