@@ -20,7 +20,7 @@ def number_of(count: int, thing: str) -> str:
 def listed(names: Sequence[str], most: int = 12, between: str = ", ") -> str:
     """The first names, and how many more there are.
 
-    >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], 1)
+    >>> listed(["a", "b", "c"], 3), listed(["a", "b", "c"], 1)
     ('a, b, c', 'a, and 2 more')
     """
     more = [f"and {len(names) - most:,} more"] * (len(names) > most)

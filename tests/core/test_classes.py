@@ -76,7 +76,7 @@ def test_events_are_those_of_the_samples(pairs):
 
 def test_rows_are_divided_by_their_sum_and_differ_by_the_last_bit():
     assert SAMPLES([[0.3, 0.7], [0.1 + 0.2, 0.7], [0.3, 0.7]], [0, 1, 1]).levels == 2
-    assert SAMPLES([[0.5, 0.5 + 1e-7]], [0]).predictions.sum() == pytest.approx(1.0, abs=1e-15)
+    assert SAMPLES([[0.5, 0.5 + 9.5e-7]], [0]).predictions.sum() == pytest.approx(1.0, abs=1e-15)
     assert SAMPLES([[-0.0, 1.0], [0.0, 1.0]], [1, 1]).levels == 1
     assert SAMPLES(np.full((1, 100), 0.01), [99]).binary(range(50)).predictions == pytest.approx([0.5])
     assert not LEVELS([[0.1, 0.2, 0.7]], [3], [[0.1, 0.2, 0.7]]).residuals.any()
@@ -87,12 +87,14 @@ def test_rows_are_divided_by_their_sum_and_differ_by_the_last_bit():
     [
         (lambda: SAMPLES([[0.5], [1.0]], [0, 0]), r"shape \(2, 1\); expected .*K ≥ 2"),
         (lambda: SAMPLES(np.zeros((0, 3)), []), "no row"),
-        (lambda: SAMPLES([[0.5, 0.5], [0.5, 0.5 + 2e-6]], [0, 1]), r"p\[1\] sums to 1.000002; expected 1"),
+        (lambda: SAMPLES([[0.5, 0.5], [0.5, 0.5 + 1.05e-6]], [0, 1]), r"p\[1\] sums to 1.00000105; expected 1"),
         (lambda: SAMPLES([[0.5, 0.5], [1.5, -0.5]], [0, 1]), r"p\[:, 0\]\[1\] = 1.5 is outside"),
         (lambda: SAMPLES([[0.5, np.nan]], [0]), r"p\[:, 1\]\[0\] = nan is a missing"),
         (lambda: SAMPLES([[0.5, 0.5]], [2]), r"y\[0\] = 2.0 is no class; expected an integer from 0 to 1"),
         (lambda: SAMPLES([[0.5, 0.5]] * 2, ["a", None], labels=["a", "b"]), r"y\[1\] = None is no class"),
         (lambda: SAMPLES([[0.5, 0.5]], ["c"], labels=["a", "b"]), r"'c' is no class; expected one of 'a', 'b'"),
+        (lambda: SAMPLES([[1.0, *[0.0] * 11]], ["z"], labels="abcdefghijkl"), "'j', 'k', 'l'$"),
+        (lambda: SAMPLES([[1.0, *[0.0] * 12]], ["z"], labels="abcdefghijklm"), "'k', 'l', and 1 more$"),
         (lambda: SAMPLES([[0.5, 0.5]], ["a"], labels=["a", "a"]), "2 names, 1 of them different; expected 2"),
         (lambda: SAMPLES([[0.5, 0.5]], ["a"], labels=[["a"], ["b"]]), r"labels = .*'a'.*; expected 2 words or numbers"),
         (lambda: SAMPLES([[0.5, 0.5]], ["a"], labels=2), "labels = 2; expected 2 words or numbers"),
@@ -122,6 +124,11 @@ def test_rounding_of_sums_makes_no_levels():
     assert SAMPLES([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]], [0, 1]).classwise(2).levels == 1
     gamma = SAMPLES([[0.1, 0.2, 0.7]] * 5 + [[0.3, 0.0, 0.7]] * 5, [0] * 3 + [2] * 7)
     assert gamma.binary({0, 1}).predictions.tolist() == [0.3]
+    # As five times 1/11, which is not 5/11.
+    assert (
+        SAMPLES([[1 / 11] * 11, [5 / 11, *[0.0] * 4, 6 / 11, *[0.0] * 5]], [0, 5]).binary(range(5)).levels
+        == 1
+    )
     assert oc.measures.ece(gamma.binary({0, 1})) == pytest.approx(0, abs=1e-15)
     found = oc.evaluate_classes(gamma, draws=0).table().loc["setwise ece", "value"]
     assert found == pytest.approx(oc.measures.classes.setwise(gamma).value) == pytest.approx(0.4)

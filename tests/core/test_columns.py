@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from onlinecal.core.columns import SHORT, Column, read_column, written
+from onlinecal.core.columns import Column, read_column, written
 
 #: name → column
 COLUMNS = {
@@ -46,11 +46,16 @@ def test_options_are_of_python_whatever_they_were():
         return Column("function", "f", (("x", x),)).name
 
     assert name(np.array([0.5, 2])) == "f(x=[0.5, 2.0])" == name([0.5, 2.0])
-    assert [name(np.zeros(n)) == name([0.0] * n) for n in (SHORT, SHORT + 1)] == [True, False]
+    assert [name(np.zeros(n)) == name([0.0] * n) for n in (20, 21)] == [True, False]
     one, other = np.arange(3000.0), np.arange(3000.0)
     other[1500] = 0.0
     assert name(one) == name(one.copy()) != name(other)
     assert "\n" not in name(np.ones((40, 40)))
+    long = type("Long", (), {"__str__": lambda self: "x" * self.size})
+    one, other = long(), long()
+    one.size, other.size = 200, 201
+    assert name(one) == f"f(x={'x' * 200})"
+    assert name(other).startswith("f(x=Long ")
     assert name(object()) == name(object())
     assert name(ece).startswith("f(x=ece ")
     assert " at 0x" not in name(ece)

@@ -18,6 +18,7 @@ from onlinecal.core.expressions import check_expression, grid_steps, value_at
         ("-T**2/-4", 250_000),
         ("max(3, log(T), min(2, T))", math.log(1000)),
         ("ceil(T/7) - floor(1.5)", 142),
+        ("T" + "+T" * 49 + " ", 50_000),
         (12, 12),
     ],
 )
@@ -30,7 +31,7 @@ def test_values(expression, value):
     [
         "__import__('os')", "T^(1/0)", "(-T)^(1/2)", "T^T", "1e999", "log(-1)", "sqrt(-T)", "log()", "T.real", "T T",
         "",
-        "()", "lambda: 1", "[T]", "T if T else 1", "'a'", "True", "open", "sqrt(x=3)", "t", "T" + "+T" * 60,
+        "()", "lambda: 1", "[T]", "T if T else 1", "'a'", "True", "open", "sqrt(x=3)", "t", "T" + "+T" * 50,
         "9^9^9^9^9",
         None, [1], True, float("nan"), "ceil(10^400)", "(" * 200,
     ],
@@ -46,6 +47,9 @@ def test_perfect_powers_are_not_rounded_up_twice(root):
     assert grid_steps("m", "T^(1/2)", root**2) == root
     assert grid_steps("m", "T^(1/2)", root**2 + 1) == root + 1
     assert grid_steps("m", "T + 1/10^5", root) == root + 1
+    # Up to a billionth of itself.
+    assert grid_steps("m", root * (1 + 0.95e-9), 9) == root
+    assert grid_steps("m", root * (1 + 1.05e-9), 9) == root + 1
 
 
 def test_ends_of_what_is_allowed():
@@ -55,7 +59,8 @@ def test_ends_of_what_is_allowed():
         with pytest.raises(InvalidParameter, match=r"^q = .*; expected a number in \[2, 3\]$"):
             check_expression("q", q, 2.0, 3.0, 9)
     # Before T is known: in range at some T, and at none of those that are tried.
-    assert math.isnan(check_expression("q", "1/(T - 2)", 0.0, 0.5))
+    for at in ("1/(T - 2)", "3 - T", "T - 4", "T - 9"):  # of which the last three are 1 at 2, 5 and 10 alone
+        assert math.isnan(check_expression("q", at, 0.0, 1.0))
     with pytest.raises(InvalidParameter, match=r"q = .T., which is 1e[+]09 at T = 1000000000; expected"):
         check_expression("q", "T", 0.0, 1.0)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import onlinecal as oc
 from onlinecal import JointDistribution
 from onlinecal.core import joint
-from onlinecal.core.errors import InvalidData
+from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import encode
 from onlinecal.measures import cdl, ece, smooth_ce
 from onlinecal.measures.smooth_ce import isotonic_duals
@@ -82,6 +82,8 @@ def test_levels_that_join_with_equal_means_keep_them(gamma, times):
     for same in (mine.merge(), mine.merge(other), mine.merge(other, gamma)):
         assert (same.means == same.predictions).all()
         assert oc.measures.scdl(same) == oc.measures.ece(same) == 0.0
+    with pytest.raises(InvalidParameter, match=f"m = {2**50 + 1}; expected an integer from 1 to {2**50}"):
+        mine.round(2**50 + 1)
     rounded, _ = mine.round(2**50)
     if rounded.levels == mine.levels:
         assert (rounded.means == mine.means).all()

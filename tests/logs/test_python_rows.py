@@ -90,6 +90,7 @@ BAD = [
     ({"p": ["a", "b"] * 2, "y": [0.2, 0.3, 0.4, 0.5], "positive": "b"}, "these look swapped"),
     ({"p": np.full((4, 2), 0.5), "y": ["a", "b"] * 2, "positive": "a"}, r"one column, such as p\[:, 1\]"),
     ({"p": np.full((4, 2), 0.4)}, r"p has shape \(4, 2\); expected one dimension"),
+    ({"p": np.full((4, 2), 0.49745)}, r"p has shape \(4, 2\); expected one dimension: one column, such as p\[:, 1\]"),
     ({"p": [[0.5, 0.5], [0.5]] * 2}, "p is not an array of numbers"),
     ({"p": pl.DataFrame({"a": [0.5] * 4})}, r"such as p\[:, 0\]"),
 ]  # fmt: skip
@@ -115,7 +116,8 @@ SAME = [
     (1 - P, Y, {"positive": 0, "flip": True}),
     (P, [3, "yes", "no", "yes"], {"positive": "yes", "negative": ["no", 3]}),
     ([*P, 0.7], [*TEXTS, "void"], {"positive": "yes", "drop": "void"}), ([*P, 0.7], [*Y, -1], {"drop": [-1]}),
-    (np.stack((1 - P, P), axis=1), Y, {}), (np.stack((1 - P, P), axis=1).tolist(), Y.tolist(), {}),
+    (np.stack((1 - P, P), axis=1), Y, {}), (np.stack((1.0049 - P, P), axis=1), Y, {}),
+    (np.stack((1 - P, P), axis=1).tolist(), Y.tolist(), {}),
     (pd.DataFrame({"a": 1 - P, "b": P}, [4, 3, 2, 1]), pd.Series(Y, [4, 3, 2, 1]), {}),
     (pl.DataFrame({"a": 1 - P, "b": P}), pl.Series(Y == 1), {}), ([Fraction(p) for p in P], Y.astype(object), {}),
 ]  # fmt: skip
