@@ -207,7 +207,7 @@ class Course:
         """Asks the forecaster."""
         if self._fault is not None:
             raise self._fault
-        if self._over or self._number == self.horizon:
+        if self._number == self.horizon:
             self._end("")
             raise Over
         number, open = self._number + 1, self._number + 1 - self._told

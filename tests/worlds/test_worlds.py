@@ -363,6 +363,14 @@ def test_a_world_of_ones_own_has_streams_and_cuts():
         assert set(rounds.context["stream"]) == {0, 1}
         assert rounds.context["bread"].mean() == pytest.approx(5.0, abs=1.0)
         assert (rounds.known >= rounds.asked).all()
+        # Streams alone, and cuts alone.
+        streams = simulated(f.ForecastHedging(), as_world(Bakery), 600)
+        assert levels(streams.gamma(place, 1)) == levels(cakes)
+        stretches = simulated(f.ForecastHedging(), Queue(), 600, cuts=cuts)
+        parts = [(-math.inf, 50.0), (50.0, 120.0), (120.0, math.inf)]
+        assert (
+            sum(stretches.gamma(place, None, *ends).weight for ends in parts) == stretches.gamma(place).weight
+        )
 
 
 class Odd:
@@ -409,9 +417,31 @@ class Odd:
                     case "swallows":
                         with suppress(InvalidData):
                             market.ask(z=1)
+                    case "another":
+                        market.resolve(observed(), 1)
+                    case "part":
+                        env.process(self.part(env))
             if self.fault != "never":
                 market.resolve(question, k % 2)
         market.resolve(first, 1)
+
+    def part(self, env):
+        yield env.timeout(0.5)
+        raise RuntimeError("the wall fell in")
+
+
+def observed():
+    """An open question of another simulation."""
+    found = []
+
+    class Asks:
+        def run(self, env, market):
+            found.append(market.ask())
+            market.resolve(market.ask(), 1)
+            yield env.timeout(1.0)
+
+    simulated(f.Constant(), as_world(Asks), 2, 1)
+    return found[0]
 
 
 @pytest.mark.parametrize(
@@ -425,7 +455,8 @@ class Odd:
         ("never", "resolved none of 40 questions"), ("callback", "with 2 at 21.5; expected 0 or 1"),
         ("late", "with 0 at nan"), ("asks", "asked question 23 at the time nan"),
         ("deadline", r"gave question 22, asked at 21 the deadline -0\.5"),
-        ("json", "JSONDecodeError.*test_worlds.py"),
+        ("json", "JSONDecodeError.*test_worlds.py"), ("part", r"RuntimeError: the wall fell in \(.*test_worlds.py"),
+        ("another", "resolved question 1, asked at 0, which is none of its own"),
     ],
 )  # fmt: skip
 def test_a_world_that_goes_wrong_is_named(fault, words, monkeypatch):
@@ -438,6 +469,32 @@ def test_a_world_that_goes_wrong_is_named(fault, words, monkeypatch):
     assert str(again.value) == str(first.value)
     with pytest.raises((InvalidData, InvalidForecast), match=words.replace("run 3", "run 0")):
         oc.play(f.EmpiricalMean(), as_world(Odd, {"fault": fault}), horizon=40, runs=1)
+
+
+@pytest.mark.parametrize(("events", "asks"), [(1000, True), (1001, False)])
+def test_a_world_may_take_a_thousand_events_to_a_question(events, asks, monkeypatch):
+    """The last of them asks."""
+    monkeypatch.setattr("onlinecal.worlds.run.PATIENCE", 1000)
+
+    class Slow:
+        def run(self, env, market):
+            market.resolve(market.ask(), 1)
+            for _ in range(events):
+                yield env.timeout(1.0)
+            market.ask()
+
+    if asks:
+        assert simulated(f.Constant(), as_world(Slow), 2, 1).asked == 2
+    else:
+        with pytest.raises(InvalidData, match="went on for 1,000 events without a question after 1 of 2"):
+            simulated(f.Constant(), as_world(Slow), 2, 1)
+
+
+def test_a_deadline_may_be_now():
+    """Without patience the outcome is 1 for all who find no free server."""
+    rounds = observe(f.Unchanged(), Queue(patience=0.0), horizon=200)
+    assert set(rounds.context["base"]) == {0.0, 1.0}
+    np.testing.assert_array_equal(rounds.outcomes, rounds.context["base"])
 
 
 def test_a_part_of_a_world_that_asks_for_its_randomness_again_goes_on_in_it():
