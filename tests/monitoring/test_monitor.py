@@ -121,6 +121,21 @@ def test_a_witness_in_words(fields, words):
     assert words in f"{replace(HIGH, **fields)}\nend"
 
 
+def test_lines_of_a_witness_have_a_hundred_characters_at_most():
+    short = len(HIGH.lines()[1])
+    for more in range(100 - short, 105 - short):
+        assert (len(HIGH.lines("e" * more)) == 2) is (short + more <= 100)
+
+
+def test_a_witness_may_be_where_nothing_was_forecast():
+    """Bets on calibrated forecasts lose, and what has not been bet is more than what is left of them."""
+    monitor = Monitor(edges=[0.0, 0.5, 1.0])
+    monitor.update([0.3] * 100, [1, 0, 0, 1, 0, 0, 1, 0, 0, 0] * 10)
+    w = monitor.witness()
+    assert (w.interval, w.events, w.count, w.bias, w.regret) == ("[0.5, 1]", 0, 0.0, 0.0, 0.0)
+    assert (w.mean_forecast, w.mean_outcome, w.threshold, w.acts) == (0.0, 0.0, 1.0, False)
+
+
 @pytest.mark.parametrize("fault", ["too low", "too high", "too bold", "too timid"])
 def test_the_witness_counts_what_there_is(fault, seed):
     """Of 300 seeds the money on the fault that is named was never below e^95 times that on the others."""
@@ -256,10 +271,12 @@ def test_the_cautious_monitor_counts_open_questions_at_their_worst(seed):
     assert min(ends) == pytest.approx(least, abs=1e-12)
     assert least <= settled < max(ends)
     # The same of the bias, of three.
-    tickets = [ticket, *(monitor.ask(0.3) for _ in range(2))]
+    tickets, two = [ticket, monitor.ask(0.3)], monitor.log_e
+    tickets.append(monitor.ask(0.9))
     before, totals = monitor.bias(), []
+    assert monitor.log_e == two
     assert before.count == 62  # the third is bet on by nobody
-    for low, high, more in ((0.2, 0.3, 0), (0.3, 0.4, 1), (0.4, 0.5, 0)):
+    for low, high, more in ((0.2, 0.3, 0), (0.3, 0.4, 1), (0.9, 0.95, 0)):
         assert monitor.bias(low, high).count == ((p >= low) & (p < high)).sum() + more
     for outcome in (0, 1):
         other = copy.deepcopy(monitor)
@@ -290,14 +307,18 @@ def test_of_several_totals_each_bets_on_its_own_questions(seed):
 
 
 def test_what_was_open_at_an_alarm_is_not_bet_on_after_it():
-    monitor = Monitor(open_at_once=2)
-    late = monitor.ask(0.9)
+    """It is counted as if there had been none."""
+    monitor, calm = Monitor(open_at_once=2), Monitor(1e-300, open_at_once=2)
+    late, same = monitor.ask(0.9), calm.ask(0.9)
     while not monitor.alarms:
         monitor.update(0.99, 0)
+        calm.update(0.99, 0)
     before = monitor.log_e
-    monitor.tell(late, 0)
+    monitor.tell(late, 1)
+    calm.tell(same, 1)
     assert monitor.log_e == before == 0.0
-    assert monitor.bias().count == monitor.events
+    assert (monitor.events, monitor.bias(0.9, 0.95).count) == (calm.events, 1)
+    np.testing.assert_allclose(monitor._epoch.sums[1], calm._epoch.sums[1], rtol=1e-12)
 
 
 def test_questions_are_told_once_and_may_be_dropped():
