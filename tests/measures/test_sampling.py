@@ -7,12 +7,14 @@ import pytest
 from scipy import integrate
 
 from onlinecal.core.joint import JointDistribution
+from onlinecal.decisions import tasks
 from onlinecal.logs.evaluation import evaluate
 from onlinecal.measures import MEASURES, loess, surrogate
 from onlinecal.measures.base import Between, Change, Known, Sampling, ends
 from onlinecal.measures.binned import bins_of_levels
 from onlinecal.measures.cutoff import largest_exceeds, range_exceeds
 from onlinecal.measures.smooth_ece import scales
+from tests.oracles.tasks import tied
 from tests.witnesses import EVERY, case_id
 
 SAMPLED = [(r, o) for r, o in EVERY if isinstance(r.sampling, Sampling) and not r.sampling.refuses(**o)]
@@ -303,6 +305,77 @@ def test_weights_of_levels_that_are_rounded_together_are_averaged():
     change = Change(origin.round(10)[0], zeros, ones, SAMPLES, origin, np.array([0, 0, 1]))
     found = MEASURES["weighted_ce"].sampling.deviations(change, omega=[1.0, -1.0, 0.25])
     assert found[0, 0] == pytest.approx(abs(change.residuals[0] @ [-0.5, 0.25]), abs=1e-15)
+
+
+def norm_change(before, mass, after, order):
+    """The norm of errors that change, by new masses, and what these change in that of the errors before."""
+
+    def norm(errors, mass):
+        if order == math.inf:
+            return max(abs(errors))
+        return sum(mass / mass.sum() * abs(errors) ** order) ** (1.0 / order)
+
+    (w, e), changed = before, np.clip(after, -1.0, 1.0) - before[1]
+    return norm(changed, mass) + abs(norm(e, mass) - norm(e, w))
+
+
+@pytest.mark.parametrize(("name", "options", "order", "shares"), [
+    ("ece", {"order": 3.0}, 3.0, None), ("mce", {}, math.inf, None), ("ece", {"order": 2.0}, 2.0, None),
+    ("binned_ce", {"bins": 3}, 2.0, "hard"), ("binned_ce", {"bins": 3, "order": 1.0}, 1.0, "hard"),
+    ("mce", {"bins": 3}, math.inf, "hard"), ("rmsce", {"bins": 3}, 2.0, "hard"),
+    ("soft_binned_ece", {"bins": 3, "temperature": 0.05, "order": 3.0}, 3.0, "soft"),
+])  # fmt: skip
+def test_deviations_of_norms_are_those_of_each_level_or_bin(name, options, order, shares, seed):
+    """Means of outcomes at each level are in [0, 1]; in bins, errors are in [−1, 1]."""
+    for sample, population in pairs(seed, 20):
+        change, v = change_between(sample, population), population.predictions
+        middles = (np.arange(3) + 0.5) / 3
+        near = np.exp(-((v[:, None] - middles) ** 2) / 0.05)
+        part = {
+            "hard": np.floor(np.minimum(3 * v, 2.5))[:, None] == np.arange(3),
+            "soft": near,
+            None: np.eye(len(v)),
+        }
+        part = part[shares][:, part[shares].any(axis=0)]
+        part = part / part.sum(axis=1, keepdims=True)
+        w, r = population.mass @ part, population.residuals @ part
+        new = np.maximum(w + (change.ones + change.zeros)[0] @ part, 1e-300)
+        after = (r + change.residuals[0] @ part) / new
+        found = MEASURES[name].sampling.deviations(change, **options)
+        assert found[0, 0] == pytest.approx(norm_change((w, r / w), new, after, order), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "task", [tasks.three_action(), tasks.umbrella(cost=0.25), tasks.random_task(4, 1)], ids=str
+)
+def test_deviations_of_a_table_of_payoffs_are_those_of_each_level(task, seed):
+    """The best action for the changed masses, against the worst of the responses: all that are tied on a kink.
+
+    Some levels are the first and the last that are on a kink, and the next ones beside it.
+    """
+    low, high = task.envelope[2:]
+    v = np.unique(np.r_[low, high, np.nextafter(low, -1.0), np.nextafter(high, 2.0)])
+    ends = JointDistribution.from_levels(v, np.ones(len(v)), np.resize([0.0, 1.0, 0.25], len(v)))
+    moved = JointDistribution.from_levels(v, 1.0 + np.arange(len(v)) % 3, np.resize([0.5, 0.0], len(v)))
+    for sample, population in [(ends, moved), *pairs(seed, 30)]:
+        change, found = change_between(sample, population), []
+        for sign in (1.0, -1.0):
+            pays = sign * np.stack((change.zeros[0], change.ones[0]), axis=1) @ task.table.T
+            taken = [tied(v, task) for v in population.predictions.tolist()]
+            found.append(sum(pay.max() - pay[own].min() for pay, own in zip(pays, taken, strict=True)))
+        deviations = MEASURES["cfdl"].sampling.deviations(change, task=task)
+        assert deviations[0, 0] == pytest.approx(max(found), abs=1e-13)
+
+
+def test_deviations_of_the_lower_distance_are_those_of_moving_the_changes_to_an_end(seed):
+    """∫ |D_1[0, x]| + |D_0(x, 1]| dx, in pieces between levels."""
+    for sample, population in pairs(seed, 30):
+        change, v, total = change_between(sample, population), population.predictions, 0.0
+        edges = np.unique(np.r_[0.0, v, 1.0])
+        for x, wide in zip(edges[:-1], np.diff(edges), strict=True):
+            total += wide * (abs(change.ones[0, v <= x].sum()) + abs(change.zeros[0, v > x].sum()))
+        found = MEASURES["distance_lower"].sampling.deviations(change)
+        assert found[0, 0] == pytest.approx(total, abs=1e-14)
 
 
 def test_deviations_of_the_quadratic_task_are_those_of_all_forecasts_tried(seed):
