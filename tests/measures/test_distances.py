@@ -16,6 +16,7 @@ from onlinecal.measures import (
     distance_lower_program,
     distance_upper,
     ece,
+    interval,
     interval_ce,
     kernel_ce,
     smooth_ce,
@@ -262,3 +263,15 @@ def test_where_all_widths_are_equally_good_few_are_tried_for_each():
     prefix = prefix_sums(JointDistribution.from_levels(v, np.ones(len(v)), q).residuals)
     lower, upper, _ = least_max_width(prefix, v, v, most=5 * pairs)
     assert lower == upper == pytest.approx(step * pairs, abs=1e-13)
+
+
+def test_as_many_widths_are_tried_as_are_asked_for_and_32_for_a_bracket(monkeypatch):
+    gamma, tried, narrow = many_levels(0, 1500), [], interval._narrow
+    monkeypatch.setattr(interval, "_narrow", lambda *given: (tried.append(given), narrow(*given))[1])
+    for most in (2, 3, 32, 33):
+        prefix, v = prefix_sums(gamma.residuals), gamma.predictions
+        least_max_width(prefix, v, v, most)
+        assert len(tried) == most
+        tried.clear()
+    interval_ce_bracket(gamma, width="max", blocks=1)
+    assert len(tried) == 32
