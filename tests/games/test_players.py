@@ -13,7 +13,7 @@ from onlinecal.core.guarantee import OnGrid
 from onlinecal.engine.game import Game
 from onlinecal.exploit import exploit
 from onlinecal.games import solve
-from onlinecal.games.policy import LONGEST, longest, policy
+from onlinecal.games.policy import LONGEST, longest, play, policy
 from onlinecal.measures import ece
 from tests.by_hand import measured, noted
 from tests.games.recursion import expectation, some_counts
@@ -113,6 +113,16 @@ def test_the_tables_say_what_the_solution_says(m):
         assert solved.value_at(biases, left) == pytest.approx(solution.at(counts, left).value, abs=1e-12)
     with pytest.raises(ValueError, match="read-only"):
         solved.floats[0] = 1.0
+
+
+@pytest.mark.parametrize("m", [3, 4])
+def test_in_a_state_that_no_rounds_lead_to_it_plays_the_middle_and_a_coin(m):
+    """One outcome 1 at each inner point takes m − 1 rounds."""
+    tables, room = policy(m, 6), np.empty(2 * (m + 1))
+    for number, possible in ((m, True), (1, False)):
+        biases = np.array([0.0, *(m - i for i in range(1, m)), 0.0])
+        found = play(tables.ints, tables.floats, number, biases, room)
+        assert (found == (m // 2, m // 2, 1.0, 0.5)) is not possible
 
 
 def test_games_that_are_not_solved_are_refused():
