@@ -17,6 +17,7 @@ from onlinecal import natures as n
 from onlinecal.checks import conformance as conformance_module
 from onlinecal.checks.conformance import (
     CHECKS,
+    HORIZON,
     RUNS,
     _open,
     _Pair,
@@ -244,6 +245,9 @@ def test_everybody_has_opponents_who_is_not_too_short(tmp_path):
             assert play_game(*pair, seed=0, until=1).asked == 1
     (tmp_path / "short.csv").write_text("outcome\n" + "1\n0\n" * 500)
     assert [found.check for found in conformance(n.Replay(str(tmp_path / "short.csv")))] == ["opponents"]
+    for rounds, able in ((HORIZON, True), (HORIZON - 1, False)):
+        short = type("Short", (f.Constant,), {"length": rounds})()
+        assert bool(conformance_module._opponents(short)) is able
 
 
 @pytest.mark.parametrize(

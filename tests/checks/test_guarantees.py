@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,8 @@ from onlinecal.core.strategy import strategy_label
 from onlinecal.growth.outgrowth import outgrowth
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Sight
 from onlinecal.report.listing import print_check
+from onlinecal.study.played import Promise
+from onlinecal.worlds import Beds
 from tests.mutants import PlainBiases
 
 # ---------------------------------------------------------------- guarantees that lie, or are none
@@ -187,6 +190,30 @@ def test_a_deterministic_bound_is_held_at_its_time(anytime, upper, totals, ratio
     for times, kept in ((slightly, True), (1.0 + 4 * (slightly - 1.0), False)):
         totals = np.array([[5.0 if anytime or not upper else 10.0], [10.0]]) * times
         assert guarantees._deterministic(stated, NAMES, [25, 100], totals, 100).holds == kept
+
+
+def bound_in_world(monkeypatch, kind, upper, totals):
+    """What is found of a bound of 10 for totals in a world."""
+    promise = Promise("ece", "ece ≤ 10", "10", kind, "all", upper, 10.0)
+    played = SimpleNamespace(promises=[promise], totals={"ece": np.array([np.zeros(len(totals)), totals])})
+    monkeypatch.setattr(guarantees, "play_cell", lambda cell: played)
+    return guarantees.bounds_in_world([f.DefensiveForecasting()], Beds(), 50, len(totals), 0)
+
+
+@pytest.mark.parametrize(("kind", "beyond"), [
+    # One total of a bound that holds always, and the mean of five, by 4.5 standard errors of √(0.8/4).
+    ("deterministic", 11e-9), ("expected", 4.5 * math.sqrt(0.8 / 4) + 11e-9),
+])  # fmt: skip
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_bound_in_a_world_is_exceeded_beyond_rounding_or_beyond_chance(kind, beyond, sign, monkeypatch):
+    around = np.array([1.0, -1.0, 1.0, -1.0, 0.0]) if kind == "expected" else np.array([0.0, -1.0 * sign])
+    for times, broken in ((1.0 - 1e-6, False), (1.0 + 1e-6, True)):
+        found = bound_in_world(monkeypatch, kind, sign > 0, 10.0 + sign * times * beyond + around)
+        assert (found.fault != "", found.check) == (broken, "bounds for open questions (1 apply)")
+    assert (
+        bound_in_world(monkeypatch, "rate", True, np.full(2, 99.0)).check
+        == "bounds for open questions (0 apply)"
+    )
 
 
 @pytest.mark.parametrize(

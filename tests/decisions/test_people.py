@@ -10,6 +10,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, OnlinecalError
+from onlinecal.core.streams import Stream
 from onlinecal.decisions.people import ENTRIES, Accounts, Group, People, Person
 from onlinecal.decisions.responses import DecisionMaker, Rounded, RoundedDown
 from onlinecal.decisions.tasks import Account, DecisionTask, quadratic, random_task, umbrella
@@ -132,7 +133,8 @@ def test_groups():
          "stay": {"name": "geometric", "mean": 30}, "join": 100, "leave": 250, "response": {"name": "rounded", "m": 4}}
     )  # fmt: skip
     who = group.people(3, 0)
-    assert len({t.who.task.payoffs for t in who}) == 50
+    uniforms = Stream(3, ("decision makers", "0", "task"), range(1)).block(50)[:, 0]
+    assert [t.who.task.payoffs for t in who] == [random_task(3, int(u * 2**53)).payoffs for u in uniforms]
     assert [t.label for t in who[:2]] == ["random, rounded(m=4) 1", "random, rounded(m=4) 2"]
     joins = [100.0, *(t.join for t in who)]
     assert joins == sorted(joins)

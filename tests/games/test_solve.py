@@ -273,6 +273,17 @@ def test_tables_of_letters_have_about_the_bytes_that_are_said(m, horizon, separa
     assert 0.25 < most / alphabet.tables() < 4.0
 
 
+@pytest.mark.parametrize(("keep", "layers"), [(False, 2.0), (True, 2.0 * 20**0.5 + 2.0)])
+def test_two_layers_need_room_or_two_for_each_step_of_the_root(keep, layers, monkeypatch):
+    alphabet = Biases(2, 20, True)
+    needed = solver.KEPT + alphabet.tables() + 8.0 * layers * solver.layer_sizes(alphabet)[1].max()
+    monkeypatch.setattr(solver, "memory_there", lambda: needed * (1.0 + 1e-9))
+    solve(2, 20, keep=keep)
+    monkeypatch.setattr(solver, "memory_there", lambda: needed * (1.0 - 1e-9))
+    with pytest.raises(InvalidParameter, match="the largest T that fits is 19"):
+        solve(2, 20, keep=keep)
+
+
 def test_too_large_games_are_refused_with_the_largest_that_fits(monkeypatch):
     """Also of bounds. States are counted no longer than it takes to see that there is no room."""
     monkeypatch.setattr(solver, "memory_there", lambda: solver.KEPT + 1e5)

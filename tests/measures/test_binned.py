@@ -110,6 +110,21 @@ def test_soft_bins_of_no_temperature_are_hard(temperature):
     assert soft == pytest.approx(binned_ce(gamma, bins=4), abs=1e-14)
 
 
+def test_many_soft_bins_are_held_for_some_levels_at_a_time(seed):
+    """With 10⁵ bins for ten; the values are those of each level."""
+    rng = np.random.default_rng([seed, 5])
+    v, means, bins = np.sort(rng.random(25)), rng.random(25), 10**5
+    middles = (np.arange(bins) + 0.5) / bins
+    mass, residual = np.zeros((2, bins))
+    for p, q in zip(v, means, strict=True):
+        share = np.exp(-((p - middles) ** 2) / 1e-3)
+        mass += share / share.sum() / 25
+        residual += share / share.sum() / 25 * (q - p)
+    held = mass > 1e-300
+    found = soft_binned_ece(G.from_levels(v, np.ones(25), means), bins=bins, temperature=1e-3, order=1.0)
+    assert found == pytest.approx(np.abs(residual[held]).sum(), rel=1e-9)
+
+
 def sweep_by_definition(p, y):
     """More and more bins of equal mass, while means of outcomes do not fall."""
     last = None
@@ -168,6 +183,8 @@ def test_a_sweep_stops_at_the_first_fall_and_not_at_ties():
     p = np.repeat(np.arange(1, 10) / 10, 2)
     for w in (1.0, 0.1, 1e-9, 3e15):
         assert swept(G.from_samples(p, np.tile([0, 1], 9), weights=np.full(18, w)), 50) == 50
+    thirds = G.from_levels(np.arange(1, 8) / 10, [1, 1, 3, 7, 1, 5, 3], np.full(7, 1 / 3))
+    assert swept(thirds, 50) == 50
     # Perfectly told apart: as many bins as are tried, of whatever n.
     p = np.linspace(0.0, 1.0, 100_000)
     assert swept(G.from_samples(p, p > 0.5), 1000) == 1000

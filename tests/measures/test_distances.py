@@ -16,13 +16,14 @@ from onlinecal.measures import (
     distance_lower_program,
     distance_upper,
     ece,
+    explain,
     interval,
     interval_ce,
     kernel_ce,
     smooth_ce,
 )
 from onlinecal.measures.distance_lower import _linear_excess, _steep_excess
-from onlinecal.measures.distance_metric import _at_nodes
+from onlinecal.measures.distance_metric import _at_nodes, _excess, _nodes
 from onlinecal.measures.distance_upper import true_distance, true_distance_of_gamma
 from onlinecal.measures.interval import interval_ce_bracket, interval_ce_witness, least_max_width, prefix_sums
 from onlinecal.measures.witnesses.distances import lipschitz
@@ -163,6 +164,48 @@ def test_the_default_tolerance_is_that_of_the_number_of_levels(k, width, monkeyp
     assert asked == [(width, 60.0), (0.5, 7.0)]
 
 
+class Refines(distance_lower_module.Program):
+    """Notes its nodes, and never comes closer."""
+
+    def __init__(self, gamma, nodes, every_level):
+        super().__init__(gamma, nodes, every_level)
+        Refines.seen.append((len(nodes), every_level))
+
+    def solve(self, width, end):
+        arriving = distance_lower_program.calibrated(self.gamma, self.nodes, self.mass)
+        return self.nodes, arriving, np.zeros(len(self.nodes)), np.zeros(len(self.nodes))
+
+    def cross(self, found):
+        Refines.crossed += 1
+        return True
+
+
+def apart(*v):
+    """Levels with residuals that cancel."""
+    v = np.array(v)
+    return JointDistribution.from_levels(
+        v, np.ones(len(v)), np.clip(v + 0.3 * (-1.0) ** np.arange(len(v)), 0, 1)
+    )
+
+
+@pytest.mark.parametrize(("gamma", "tolerance", "nodes", "crossed"), [
+    (many_levels(0, 500), 1e-9, [(502, True)], 30), (many_levels(0, 501), 1e-9, [(1001, False), (1502, True)], 29),
+    (many_levels(0, 8999), 1e-9, [(1001, False), (10_000, True)], 29),
+    (many_levels(0, 9000), 1e-9, [(n, False) for n in (1001, 2001, 4001, 8001)], 0),
+    # With a tolerance of 0.02 levels that are closer than 0.001 are one node, and so are those as close to an end.
+    (apart(0.5, 0.50101), 0.02, [(4, True)], 0), (apart(0.5, 0.50099), 0.02, [(3, True)], 0),
+    (apart(0.00099, 0.99901), 0.02, [(2, True)], 30), (apart(0.00101, 0.99899), 0.02, [(4, True)], 30),
+])  # fmt: skip
+def test_nodes_of_the_lower_distance_are_the_levels_if_they_are_few(
+    gamma, tolerance, nodes, crossed, monkeypatch
+):
+    """Else 1000 even gaps, halved up to 10,000 nodes; and there are 30 refinements at most."""
+    Refines.seen, Refines.crossed = [], 0
+    monkeypatch.setattr(distance_lower_module, "Program", Refines)
+    distance_lower(gamma, tolerance=tolerance)
+    assert (Refines.seen, Refines.crossed) == (nodes, crossed)
+
+
 def test_up_to_as_many_levels_as_asked_for_all_groups_are_tried():
     for k, options, exact in (
         (12, {}, True), (11, {"max_levels": 11}, True), (13, {"max_levels": 13}, True), (13, {}, False),
@@ -207,6 +250,21 @@ def test_true_distance_of_long_sequences_and_of_games():
     assert study.curve("true_distance").totals.tolist() == [values]
 
 
+@pytest.mark.parametrize("order", [1.0, 3.0, math.inf])
+def test_true_distance_of_too_many_rounds_is_up_to_that_of_the_groups_of_levels(order):
+    p, y = [0.1, 0.2, 0.2, 0.5, 0.9], [1, 0, 0, 1, 0]
+    gamma = JointDistribution.from_samples(p, y)
+    found, moved = true_distance(p, y, order=order, max_rounds=4), []
+    groups = explain(gamma, "distance_upper").witness.labels
+    for group in set(groups.tolist()):
+        inside = np.isin(p, gamma.predictions[groups == group])
+        moved += [abs(v - np.mean(np.array(y)[inside])) for v in np.array(p)[inside]]
+    assert found.lower == distance_lower(gamma).lower
+    assert found.upper == pytest.approx(
+        max(moved) if order == math.inf else np.mean(np.power(moved, order)) ** (1 / order)
+    )
+
+
 @given(gamma=ANY)
 def test_the_identity_is_the_distance_but_for_outcomes_that_are_exchanged(gamma):
     found, plain = distance_in_metric(gamma, metric="identity", nodes=60), distance_lower(gamma)
@@ -230,6 +288,43 @@ def test_brackets_of_a_metric_are_as_narrow_as_stated(seed):
     found = distance_in_metric(gamma, metric="identity")
     assert found.width < 2e-3
     assert found.lower <= 2 * smooth_ce(gamma)
+
+
+@pytest.mark.parametrize("metric", ["identity", "logit"])
+def test_half_of_the_nodes_of_a_metric_are_even_in_u_and_half_in_h(metric):
+    """From 1e-9 to 1 − 1e-9, beside both ends; and up to 1000 levels, of more both ends among them."""
+    even, end = np.linspace(0.0, 1.0, 5), math.log(1e9 - 1.0)
+    in_h = (
+        np.linspace(1e-9, 1.0 - 1e-9, 4)
+        if metric == "identity"
+        else 1 / (1 + np.exp(-np.linspace(-end, end, 4)))
+    )
+    found = _nodes(JointDistribution.from_levels([0.25], [1], [0.5]), metric, 7)
+    assert found == pytest.approx(np.unique(np.r_[even, in_h]), rel=1e-3)
+    for k, kept in ((1000, 1000), (1001, 1000), (3000, 1000)):
+        gamma = many_levels(0, k)
+        own = np.intersect1d(_nodes(gamma, metric, 2), gamma.predictions)
+        assert (len(own), own[0], own[-1]) == (kept, gamma.predictions[0], gamma.predictions[-1])
+
+
+@pytest.mark.parametrize("metric", ["identity", "logit"])
+def test_what_potentials_in_a_metric_exceed_is_that_of_a_fine_grid(metric, seed):
+    """With a and b linear in h between nodes, and constant in a gap that is infinitely long."""
+    rng = np.random.default_rng([seed, 7])
+    h = (lambda u: u) if metric == "identity" else (lambda u: np.log(u) - np.log1p(-u))
+    for k in (1, 3, 8) * 5:
+        u = np.r_[0.0, np.unique(rng.uniform(0.01, 0.99, k)), 1.0]
+        a, b = rng.normal(-0.1, 0.3, (2, len(u)))
+        most = max((u * a + (1.0 - u) * b).max(), 0.0)
+        for i in range(k + 1):
+            x = np.linspace(u[i], u[i + 1], 2001)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = (h(x) - h(u[i])) / (h(u[i + 1]) - h(u[i]))
+            if metric == "logit" and i in (0, k):
+                share = np.full(len(x), float(i == 0))
+            one, zero = (c[i] + share * (c[i + 1] - c[i]) for c in (a, b))
+            most = max(most, (x * one + (1.0 - x) * zero).max())
+        assert most - 1e-12 <= _excess(u, a, b, metric) <= most + 1e-2
 
 
 def test_levels_between_the_nodes_move_to_the_nearer_one(seed):

@@ -13,6 +13,7 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.measures import (
     smooth_ce,
     step_ce,
+    subsampled,
     subsampled_smooth_ce,
     subsampled_smooth_ce_sampled,
     subsampled_step_ce,
@@ -39,7 +40,8 @@ def by_definition(whole, p, y):
 
 @pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)
 @pytest.mark.parametrize("grid", [1, 2, 10, None])
-def test_it_is_that_of_the_definition(whole, exact, sampled, grid, seed):
+def test_it_is_that_of_the_definition(whole, exact, sampled, grid, seed, monkeypatch):
+    monkeypatch.setattr(subsampled, "BLOCK", 5)  # classes and draws come in several blocks
     rng = np.random.default_rng([seed, 1])
     for n in (1, 3, 6):
         p = rng.random(n) if grid is None else rng.integers(0, grid + 1, n) / grid
@@ -96,6 +98,9 @@ def test_as_many_subsets_as_asked_for_are_enumerated(whole, exact, sampled):
     """One round at each of three levels is in the subset or not: 2³ classes, of 8 different pairs."""
     gamma = G.from_samples([0.11, 0.37, 0.83], [0, 1, 0])
     assert exact(gamma, subsets=8).width == 0.0 < exact(gamma, subsets=7).width
+    # Of 49² pairs of numbers of outcomes, 145 are different, which is found out for 16 times as many as asked for.
+    gamma = G.from_counts([1 / 3], [96], [48])
+    assert exact(gamma, subsets=151).width == 0.0 < exact(gamma, subsets=150).width
 
 
 def law_of(norm, gamma):
