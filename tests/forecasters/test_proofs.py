@@ -136,13 +136,21 @@ def test_weights_of_huge_biases_do_not_overflow():
 
 @pytest.mark.parametrize("m", [1, 4, 9])
 def test_step_ce_beyond_floats_follows_its_rule(m, seed):
-    """A player tuned to one round plays many: the sums of its tree are no floats then, and logarithms take over."""
+    """A player tuned to one round plays many: the sums of its tree are no floats then, and logarithms take over.
+
+    First in turmoil; then where the largest and the least sum of biases are as far from 0, so that small terms decide.
+    """
     rng = np.random.default_rng((seed, m))
-    rule, player, vast = StepCE(m, 1), Driven(StepCEMinimiser(m), 1), 0
-    for t in range(600):
-        assert rule.agrees(player.law())
-        vast += not player.state[m + 7 : m + 9].sum() < 1e150  # both sums of the root
-        i, y = int(rng.integers(m + 1)), int(t < 300)
-        player.play(i / m, y)
-        rule.update(None, None, i / m, y, None)
-    assert vast > 50
+    turmoil = [(int(rng.integers(m + 1)), int(t < 300)) for t in range(600)]
+    even = [(m - 1, 1)] * (120 * m) + [(m, 0)] * 240
+    for rounds in (turmoil, even + [(int(rng.integers(m + 1)), int(rng.integers(2))) for _ in range(100)]):
+        rule, player, vast, mixed = StepCE(m, 1), Driven(StepCEMinimiser(m), 1), 0, 0
+        for i, y in rounds:
+            law = player.law()
+            assert rule.agrees(law)
+            if not player.state[m + 7 : m + 9].sum() < 1e150:  # both sums of the root
+                vast, mixed = vast + 1, mixed + (1e-6 < min(law.values()) < 0.5)
+            player.play(i / m, y)
+            rule.update(None, None, i / m, y, None)
+        assert vast > 50
+    assert mixed
