@@ -391,9 +391,7 @@ def test_the_worst_of_a_bound_from_below_is_the_least_and_a_broken_step_is_told(
         )
 
 
-def test_a_fault_that_was_just_told_is_told_by_two_words_and_lines_go_on_below_their_text(
-    capsys, monkeypatch
-):
+def test_a_fault_that_was_just_told_is_told_by_two_words_below_its_text(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "20")
     faults = ["it ends here", "it ends here", "", "it ends here", "other"]
     found = (("it", Finding(f"check number {i}", fault)) for i, fault in enumerate(faults))

@@ -266,7 +266,7 @@ def test_the_title_line_says_what_games_have_in_common(more, said):
 
 
 @pytest.mark.parametrize("letters", [14, 19, 40, 50])
-def test_legends_of_neighbouring_panels_do_not_meet(letters):
+def test_legends_of_panels_are_no_wider_than_these_and_do_not_meet(letters):
     """Names of English letters, with exponents."""
     names = [("almost one step ahead of all the others in time"[i:] + "and more")[:letters] for i in range(4)]
     totals = {measure: [[t, t] for t in TIMES] for measure in ("ece", "brier", "cdl")}
@@ -274,7 +274,9 @@ def test_legends_of_neighbouring_panels_do_not_meet(letters):
         [curve(rows, measure=m, forecaster=name) for m, rows in totals.items() for name in names]
     )
     assert overlapping(texts(fig)) == []
-    boxes = sorted((axis.get_legend().get_window_extent() for axis in fig.axes), key=lambda box: box.x0)
+    boxes = [axis.get_legend().get_window_extent() for axis in fig.axes]
+    assert all(box.width <= axis.get_window_extent().width for box, axis in zip(boxes, fig.axes, strict=True))
+    boxes.sort(key=lambda box: box.x0)
     assert len(boxes) == 3
     assert all(one.x1 <= other.x0 for one, other in pairwise(boxes))
     assert boxes[-1].x1 <= fig.bbox.width * 1.01
