@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -121,6 +122,13 @@ def test_the_words_for_0_stay_those_of_the_watch_before(negative):
     assert monitor.events == 3
 
 
+def test_a_watch_of_open_questions_alone_goes_on():
+    monitor = Monitor()
+    for line in (b"id,p,y\na,.5,\n", b"a,,1\n"):
+        Feed(monitor, "x", Asked(key="id")).take(line)
+    assert (monitor.events, monitor.open) == (1, 0)
+
+
 def test_outcomes_in_later_lines(wrong, whole):
     p, y = (values.tolist() for values in wrong[:2])
     lines = ["id,p,y", *(f"q{i},{p[i]!r}," for i in range(300))]
@@ -144,6 +152,7 @@ BAD = [
     ("p,y,id\n,1,a\n", {"key": "id"}, "no forecast for 'a' is open"),
     ("p,y,id\n.5,1,\n", {"key": "id"}, "line 2: column 'id' is empty; expected what tells questions apart"),
     ("p,y,id\n,,a\n", {"key": "id"}, "neither forecast nor outcome"),
+    ("# a, b\na,b\n.5,1\n.5,1,7\n", {}, "line 4 has 3 cells; expected 2"),
     ("p,y,t\n.5,1,2026-01-02\n.5,1,2026-01-01\n", {"time": "t"}, "line 3: goes back in time"),
     ("p,y,t\n.5,1,2026\n.5,1,2026-01-01\n", {"time": "t"}, "line 3: column 't' is '2026-01-01'; expected"),
     ("p,y\n0.5,\xff\n", {}, "x, line 2 is not UTF-8 (invalid start byte); expected UTF-8: iconv"),
@@ -268,13 +277,28 @@ def test_a_file_that_is_replaced_is_followed_where_it_goes_on(tmp_path):
         assert read() == b""
 
 
-def test_a_named_pipe_is_watched_to_its_end(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=("p,y\n0.5,1\n0.25,0\n",))
-    writer.start()
-    watch(monitor := Monitor(), tmp_path / "pipe", Asked())
+def test_a_named_pipe_is_watched_to_its_end_or_followed(tmp_path):
+    pipe, monitor, feed = tmp_path / "pipe", Monitor(), Feed(followed := Monitor(), "pipe", Asked())
+    os.mkfifo(pipe)
+
+    def writing(text):
+        writer = threading.Thread(target=pipe.write_text, args=(text,))
+        writer.start()
+        return writer
+
+    writer = writing("p,y\n0.5,1\n0.25,0\n")
+    watch(monitor, pipe, Asked())
     writer.join()
     assert monitor.events == 2
+    writer = writing("p,y\n0.5,1\n")
+    with _reading(pipe, "pipe", feed, True) as read:
+        for _ in range(2):  # others may come to write
+            writer.join()
+            feed.take(read())
+            assert read() is None
+            writer = writing("0.25,0\n")
+        writer.join()
+    assert followed.events == 2
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
@@ -322,19 +346,25 @@ def test_it_follows_a_file_until_it_is_stopped_and_loses_and_doubles_nothing(tmp
     assert same(monitor, whole)
 
 
-@pytest.mark.parametrize("seconds", [1e9, -1.0])
-def test_an_alarm_is_kept_at_once(tmp_path, monkeypatch, wrong, seconds):
-    """So a watch that is killed after it does not tell it again. Without one what was taken is kept now and then."""
-    path, kept, save = tmp_path / "x.csv", [], Monitor.save
+@pytest.mark.parametrize(("seconds", "each"), [(0.0, None), (2.5, 3), (5.5, 1)])
+def test_an_alarm_is_kept_at_once(tmp_path, monkeypatch, wrong, seconds, each):
+    """So a watch that is killed after it does not tell it again. Without one what was taken is kept after 5 seconds."""
+    path, kept, save, take, now = tmp_path / "x.csv", [], Monitor.save, Feed.take, [1000.0]
+
+    def taken(*arguments, **more):
+        now[0] += seconds
+        take(*arguments, **more)
+
     path.write_text(wrong[2])
-    monkeypatch.setattr(watching, "SAVED", seconds)
     monkeypatch.setattr(watching, "CHUNK", 256)
+    monkeypatch.setattr(watching, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(Feed, "take", taken)
     monkeypatch.setattr(Monitor, "save", lambda self, to: (kept.append(len(self.alarms)), save(self, to)))
-    watch(monitor := Monitor(), path, Asked(), state=tmp_path / "state")
-    if seconds > 0.0:  # once after each piece with an alarm, and at the end
+    watch(monitor := Monitor(1e-300 if each else 0.05), path, Asked(), state=tmp_path / "state")
+    if each is None:  # once after each piece with an alarm, and at the end
         assert kept == [*range(1, len(monitor.alarms) + 1), len(monitor.alarms)]
-    else:  # after each piece, the empty one too, and at the end
-        assert len(kept) == math.ceil(len(wrong[2]) / 256) + 2
+    else:  # counting the empty piece, and at the end
+        assert len(kept) == (math.ceil(len(wrong[2]) / 256) + 1) // each + 1
 
 
 # ---------------------------------------------------------------- the command
@@ -429,14 +459,17 @@ def test_another_test_does_not_go_on(kept):
     assert (kept / "s").read_bytes() == before
     # The name of a file is no part of it, and what is not asked for is what it was.
     (kept / "b.csv").write_text(grown)
-    assert "3 events, 0 alarms" in onlinecal("watch", "b.csv", "--state", "s", cwd=kept).stdout
+    done = onlinecal("watch", "b.csv", "--state", "s", cwd=kept)
+    assert "3 events, 0 alarms" in done.stdout
+    assert "goes on after" not in done.stderr
 
 
 def test_standard_input_is_more_of_standard_input(kept):
     for count in (1, 2):
         done = onlinecal("watch", "-", "--state", "piped", cwd=kept, input="p,y\n0.5,0\n")
         assert f"{count} event" in done.stdout
-        assert ("standard input goes on after 1 event" in done.stderr) == (count == 2)
+        assert ("standard input goes on after 1 event: no line" in done.stderr) == (count == 2)
+        assert ("goes on after" in done.stderr) == (count == 2)
     onlinecal("watch", "-", "--state", "piped", cwd=kept, input="")
     error = onlinecal("watch", "a.csv", "--state", "piped", cwd=kept, rc=2).stderr
     assert "a.csv: the state is of a pipe" in error
