@@ -40,6 +40,15 @@ def test_a_grid_value_is_in_the_bin_of_its_fraction(value, m):
     assert number == compiled == min(m - 1, int(Fraction(i, n) * m))
 
 
+@pytest.mark.parametrize(("weights", "m"), [([1 / 3], 28), ([0.1, 0.2], 33), ([1.1, 0.1], 24)])
+def test_edges_decide_where_a_quotient_of_weights_is_rounded(weights, m):
+    """A level is in the last bin of which the lower edge j W/m is not above the middle of its weight."""
+    gamma = G.from_counts(np.arange(1, len(weights) + 1) / 10, weights, np.zeros(len(weights)))
+    middles = (2.0 * np.append(0.0, np.cumsum(weights)[:-1]) + weights) * m
+    last = [max(j for j in range(m) if 2.0 * j * gamma.weight <= middle) for middle in middles]
+    assert bins_of_levels(gamma, m, "quantile")[0].tolist() == last
+
+
 def test_the_two_point_example():
     """Fewer bins see all of the error or nothing, as their number is even or odd; many see all."""
     gamma = G.from_samples([0.5 - 1e-6, 0.5 + 1e-6], [0, 1])

@@ -12,7 +12,7 @@ import onlinecal as oc
 from onlinecal import ClassDistribution
 from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
 from onlinecal.measures import classes
-from onlinecal.measures.classes import programs, sums
+from onlinecal.measures.classes import brackets, programs, sums
 from onlinecal.measures.classes.catalogue import MEASURES
 from tests.marks import slow
 from tests.strategies import gammas
@@ -57,6 +57,27 @@ def test_two_actions_are_the_worst_task_of_one_level(seed):
         for name in ("cdl", "u_calibration"):
             bracket = getattr(classes, f"{name}_bracket")(gamma)
             assert bracket.lower == pytest.approx(getattr(classes, name)(gamma), abs=1e-9)
+
+
+def test_lower_ends_are_those_of_the_tasks_of_the_64_levels_with_the_largest_errors(seed, monkeypatch):
+    """In tasks of two actions those that pay ⟨v, D⟩ more than nothing go, and on a tie whoever regrets that more."""
+    tried, find = [], brackets.worst_difference
+    monkeypatch.setattr(brackets, "worst_difference", lambda v, q: (tried.append(find(v, q)), tried[-1])[1])
+    rng = np.random.default_rng([seed, 9])
+    for k in (1, 2, 5, 70):
+        gamma = LEVELS(rng.dirichlet([1, 1, 1], k), rng.random(k), rng.dirichlet([1, 1, 1], k))
+        worst = sorted(range(k), key=lambda i: -np.abs(gamma.residuals[i]).sum())[:64]
+        for name in ("cdl", "u_calibration"):
+            tried.clear()
+            lower, regrets = getattr(classes, f"{name}_bracket")(gamma).lower, []
+            assert np.array_equal(tried, [find(gamma.predictions[i], gamma.means[i]) for i in worst])
+            for better in tried:
+                expected, gains = gamma.predictions @ better, gamma.mass * (gamma.means @ better)
+                taken = [min(g * (e > 0), g * (e >= 0)) for e, g in zip(expected, gains, strict=True)]
+                best = np.maximum(gains, 0.0).sum() if name == "cdl" else max(gains.sum(), 0.0)
+                regrets.append(best - sum(taken))
+            each = classes.classwise(gamma, measure=name).max
+            assert lower == pytest.approx(max(*regrets, each), abs=1e-12)
 
 
 def as_classes(gamma):
