@@ -106,7 +106,7 @@ def adjusted(families: Sequence[Pairs]) -> list[Floats]:
     return found
 
 
-def lower(families: Sequence[Pairs], level: float = 0.95) -> list[Bools]:
+def lower(families: Sequence[Pairs], level: float) -> list[Bools]:
     """Whether the mean of row is lower than that of column, for each family; all statements hold at the level."""
     # 1 − 0.95 is a little more than 0.05.
     return [

@@ -11,9 +11,10 @@ from onlinecal.growth.words import legend
 from onlinecal.report.frames import facts
 from onlinecal.study.compare import fronts, paired, ranking
 from onlinecal.study.curves import columns_of, summary
-from tests.report.made import INF, curve, study
+from tests.report.made import INF, cell, curve, study
 
 F, N = oc.forecasters, oc.natures
+NAMES = {"forecasters": "f", "natures": "n", "measures": "m"}
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,14 @@ def test_curves_and_cells_are_asked_for_by_labels_and_names(coins):
     assert len(coins.curves()) == 2 * 2 * 3
     table = coins.table()
     assert list(table.columns) == ["forecaster", "nature", "horizon", "measure", "round", "run", "total"]
+    four = study({(f"f{i}", f"n{i}"): [1] for i in range(4)})
+    assert repr(four).endswith(
+        "(4 cells; forecasters: f0, f1, f2, f3; natures: n0, n1, n2, n3; measures: ece)"
+    )
+    columns = {f"m{i}": [1] for i in range(5)}
+    assert repr(study(*(cell(f"f{i}", columns, f"n{i}") for i in range(5)))) == (
+        f"Study(5 cells; {'; '.join(f'{what}: {k}0, {k}1, {k}2, {k}3, and 1 more' for what, k in NAMES.items())})"
+    )
     mine = table[
         (table.forecaster == label.forecaster) & (table.nature == "drift") & (table.measure == "cdl")
     ]

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -10,9 +11,10 @@ import threading
 import pytest
 
 import onlinecal as oc
+from onlinecal.core.content import digest
 from onlinecal.core.errors import StoreError
 from onlinecal.study import play_batch
-from onlinecal.study.database import FORMAT
+from onlinecal.study.database import FORMAT, SCHEMA
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
 from tests.results import F, N, cells, change, equal, played, read, refused, resumed, session, study
@@ -211,6 +213,13 @@ def test_runs_that_another_process_has_put_there_stay_and_none_is_left_out(resul
         with pytest.raises(StoreError, match="something else has deleted a game; go on with --resume"):
             opened.store.add_columns("not there", {})
     assert equal(read(results), study(planned))
+
+
+def test_a_change_of_the_tables_raises_the_format(results):
+    """The record of both, and of the mark by which a results file is told from other databases."""
+    tables = " ".join(re.sub("--.*", "", SCHEMA).split())
+    assert (FORMAT, digest(tables)[:8]) == (11, "da9dd340")
+    assert results.read_bytes()[68:72] == b"ocal"
 
 
 def test_a_file_that_is_moved_while_it_is_written_is_told(results):

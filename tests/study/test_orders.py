@@ -44,7 +44,7 @@ def test_no_order_is_wrong_more_often_than_is_said(seed, noise, runs):
     for _ in range(STUDIES):
         pairs = [differences(means[:, None] + noise(rng, (5, runs))) for _ in range(2)]
         false = means[:, None] >= means
-        wrong += any((said & false).any() for said in lower(pairs))
+        wrong += any((said & false).any() for said in lower(pairs, 0.95))
         alone += any((((p.p <= 0.05) & (p.difference < 0)) & false).any() for p in pairs)
     most = binom.isf(1e-9, STUDIES, 0.05)
     assert wrong <= most
@@ -87,7 +87,7 @@ def test_a_single_run_tells_nothing():
     found = differences(np.array([[1.0], [2.0]]))
     assert (found.p == 1.0).all()
     assert np.isposinf(found.half_width(0.5)).all()
-    assert not lower([found])[0].any()
+    assert not lower([found], 0.95)[0].any()
 
 
 def test_only_totals_of_the_same_games_are_compared():
@@ -133,6 +133,9 @@ def test_identical_totals_are_no_difference():
     other = found.difference[2, 0], found.p[2, 0], found.half_width(0.95)[2, 0]
     assert other == (pytest.approx(1.0), 2.0**-5, 0.0)
     assert list(found.ranks[:2]) == [found.ranks[0]] * 2
+    # Of two runs it says 1/2: an interval at a higher level has no end.
+    twice = differences(np.array([[1.0, 1.0], [2.0, 2.0]]))
+    assert [twice.half_width(level)[0, 1] for level in (0.5, 0.51)] == [0.0, np.inf]
 
 
 @pytest.mark.parametrize("runs", [2, 3, 4, 6])
@@ -144,7 +147,7 @@ def test_differences_of_plus_or_minus_one(seed, runs):
     wrong = 0.0
     for bits in range(2**runs):
         values = np.array([1.0 if bits >> i & 1 else -1.0 for i in range(runs)])
-        (said,) = lower([differences(np.stack([values, np.zeros(runs)]))])
+        (said,) = lower([differences(np.stack([values, np.zeros(runs)]))], 0.95)
         wrong += said.any() / 2**runs
     assert wrong <= 0.05
 
@@ -152,7 +155,7 @@ def test_differences_of_plus_or_minus_one(seed, runs):
 def test_infinite_totals_are_ranked_last_and_never_in_order():
     found = differences(np.array([[1.0, 2.0, 3.0], [np.inf, 2.0, 3.0], [np.inf] * 3]))
     assert np.isnan(found.difference[0, 1])
-    assert not lower([found])[0].any()
+    assert not lower([found], 0.95)[0].any()
     assert list(found.ranks) == [1.0, 2.5, 2.5]
 
 
