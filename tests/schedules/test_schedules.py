@@ -130,7 +130,9 @@ def arrive(times):
     return type("Own", (Arrivals,), {"times": lambda self, first, before, uniforms: times(len(uniforms))})()
 
 
-BEFORE = type("Before", (s.Delays,), {"known": lambda self, first, asked, uniforms: asked - 1})()
+def delayed(known):
+    """Delays of one's own: outcomes are known at known(when they are asked)."""
+    return type("Own", (s.Delays,), {"known": lambda self, first, asked, uniforms: known(asked)})()
 
 
 def check(*parts, horizon=5):
@@ -159,10 +161,15 @@ REFUSED = [
     (lambda: list(map(Schedule().clock(9, 0).times, (3, 1))), "question 1 was asked before; expected them in"),
     (lambda: check(arrive(lambda n: -np.arange(float(n)))),
      r"question 2 at time -1\.0, after -?0\.0; expected finite times that do not go back"),
+    (lambda: check(arrive(lambda n: np.full(n, np.nan))), "question 1 at time nan; expected finite times"),
+    (lambda: times(Schedule(arrive(lambda n: np.arange(float(n)))), 1100),  # as each block begins at 0
+     r"question 1025 at time 0\.0, after 1023\.0; expected finite times"),
     (lambda: check(arrive(lambda n: Poisson(0))), "^rate = 0; expected"),
     (lambda: check(arrive(lambda n: ["soon"] * n)), "expected 6 times"),
     (lambda: check(arrive(lambda n: {}["day"])), "own failed: KeyError: 'day'"),
-    (lambda: check(EveryUnit(), BEFORE), r"the outcome of question 1 is known at time 0\.0, which is asked at 1\.0"),
+    *((lambda when=when: check(EveryUnit(), delayed(lambda asked: asked - (asked >= when))),
+       rf"the outcome of question {when} is known at time {when - 1}\.0, which is asked at {when}\.0")
+      for when in (1, 3)),
     *((lambda a=a, d=d, t=t: check(a, d, horizon=t), f"no outcome becomes known before question {t + 1} would be asked")
       for a, d, t in ((EveryUnit(), Constant(50), 50), (Poisson(1e-3), Constant(1e9), 100))),
 ]  # fmt: skip
