@@ -52,6 +52,13 @@ def test_recordings_tasks_and_responses_are_their_numbers(tmp_path):
     assert len({key(r.DecisionMaker(task, answer)) for answer in answers}) == 5
 
 
+def test_keys_are_those_on_record():
+    """Results of before are found under them."""
+    assert [key(thing) for thing in (Constant(0.25), b"ab", np.arange(3.0))] == [
+        "b20a47c7b82cfcd7b21c0713f545854e", "4e56e7abc33935890dad2fcfa6df4104", "7a5225009e2c26bc97e325b43008a92c",
+    ]  # fmt: skip
+
+
 # ---------------------------------------------------------------- values
 
 

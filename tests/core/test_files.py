@@ -252,6 +252,20 @@ def test_files_of_packages(package):
         located(f"package:{package}/x.csv")
 
 
+@pytest.mark.parametrize(
+    ("words", "numbers", "said"),
+    [
+        (2, 0, r"'word 1' in 1 row\)$"), (3, 0, "--classes` measures"), (20, 0, "--classes` measures"),
+        (21, 0, r"and 13 more\)$"), (21, 2, r"and 15 more\)$"), (22, 0, "more than 20 other words"),
+    ],
+)  # fmt: skip
+def test_words_that_are_no_outcomes_are_labels_or_names(tmp_path, words, numbers, said):
+    """Of 3 to 20 words each may be a class; eight are told; 22 are names."""
+    cells = [*(f"word {i}" for i in range(words)), *map(str, range(2, 2 + numbers))]
+    with pytest.raises(InvalidData, match=said):
+        table(tmp_path, "p,y\n" + "".join(f"0.5,{cell}\n" for cell in cells)).outcomes("y")
+
+
 def test_columns_that_repeat(tmp_path):
     found = table(tmp_path, "a,b\n1,1\n2,1\n3,2\n")
     assert [found.repeats(name) for name in "ab"] == [False, True]

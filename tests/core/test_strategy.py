@@ -48,6 +48,10 @@ class CDLMinimiser:
     """Has no parameters."""
 
 
+class AWalk:
+    """Has none either; its first word is no acronym."""
+
+
 class K29(CDLMinimiser):
     name = "called"
 
@@ -61,7 +65,7 @@ NAMED = [
      'made_of_others(inner=null, parts=[plain(m="T^(1/3)", q=1), plain(m="T^(1/3)", q=0.5)], rule=null)'),
     (NESTED, None, 'made_of_others(inner=plain(m="T^(1/3)", q=0.25), parts=[plain(m="T^(1/3)", q=0.5), 2], '
      "rule=math:sqrt)"),
-    (CDLMinimiser(), "CDL minimiser", None), (K29(), "called", None),
+    (CDLMinimiser(), "CDL minimiser", None), (AWalk(), "a walk", None), (K29(), "called", None),
     (FileReader("b.csv"), None, "file_reader(above=null, sha256=0f)"),  # wherever it lies
     # A parameter that was added later plays where it is not the default.
     (Grown(0.25), None, "grown(q=0.25)"), (Grown(0.25, 1), None, "grown(q=0.25)"),

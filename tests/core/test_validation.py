@@ -76,6 +76,11 @@ def test_other_vectors_of_numbers_are_good(p):
     assert gamma.positives.tolist() == [1.0, 0.0]
 
 
+def test_eight_labels_are_told():
+    with pytest.raises(InvalidData, match=r"y\[0\] = 'a'; .* \(there are: 'a' in 1 row, .*, 'h' in 1 row\)$"):
+        J.from_samples(np.full(9, 0.5), list("abcdefghi"))
+
+
 def test_rows_of_pandas_must_be_the_same():
     p, y = pd.Series([0.2, 0.8], index=[7, 8]), pd.Series([0, 1])
     for call, said in (
