@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,9 +17,11 @@ import pytest
 import onlinecal as oc
 from onlinecal import cli
 from onlinecal.checks import conformance
+from onlinecal.exploit import search
 from onlinecal.logs.evaluated import OF_LOGS
 from onlinecal.measures import MEASURES, OF_SHORT_GAMES
 from onlinecal.measures.groups import OF_GROUPS
+from onlinecal.monitoring import watching
 from onlinecal.schedules import ARRIVALS, DELAYS
 from onlinecal.study.executors import Serial
 from onlinecal.study.session import Session
@@ -376,7 +379,7 @@ def test_merge(own):
 # ---------------------------------------------------------------- what fails, and what is stopped
 
 
-def test_failed_and_incompatible_cells_are_told_and_the_rest_is_played(tmp_path, monkeypatch):
+def test_failed_and_incompatible_cells_are_told_and_the_rest_is_played(tmp_path):
     (tmp_path / "s.toml").write_text(
         'runs = 2\nhorizons = [20, 40]\nmeasures = ["ece"]\nforecasters = ["own:Own", "constant", "online_platt"]\n'
         'natures = ["drift", { name = "replay", file = "rows.csv", base = "p", label = "rows" }]\n'
@@ -402,21 +405,42 @@ def test_failed_and_incompatible_cells_are_told_and_the_rest_is_played(tmp_path,
     assert (data["cells"], data["done"], data["left"], data["run_rounds_left"]) == (10, 8, 0, 160)
     assert [(cell["nature"], cell["horizon"]) for cell in data["failed"]] == [("drift", 40), ("rows", 40)]
     assert [pair["nature"] for pair in data["incompatible"]] == ["drift"]
-    # Of many the first are named.
-    monkeypatch.setattr("onlinecal.commands.results.NAMED", 0)
-    assert onlinecal("run s.toml --resume", cwd=tmp_path, rc=1).stderr.splitlines() == [
-        "note: nor are 1 more pairs; `onlinecal status` names all of them", "2 of 10 cells failed:",
-        "--resume plays them again; `onlinecal status results/s.db` shows all",
-    ]  # fmt: skip
-    monkeypatch.setattr("onlinecal.commands.results.NAMED", 1)
-    assert "more pairs" not in onlinecal("run s.toml --resume", cwd=tmp_path, rc=1).stderr
-    monkeypatch.setattr("onlinecal.commands.results.NAMED", 2)
-    assert onlinecal("run s.toml --resume", cwd=tmp_path, rc=1).stderr.splitlines() == lines
     # Mended cells are played, and nothing else.
     (tmp_path / "own.py").write_text(CLASS.format("print('boom')"))
     onlinecal("run s.toml --resume", cwd=tmp_path)
     said = onlinecal("status results/s.db", cwd=tmp_path).stdout
     assert "10 of 10 cells are done, 0 failed, 0 are left" in said
+
+
+@pytest.mark.parametrize("many", [5, 6])
+def test_of_pairs_and_cells_five_are_named(tmp_path, many):
+    (tmp_path / "s.toml").write_text(
+        'runs = 1\nhorizon = 5\nmeasures = ["ece"]\nforecasters = ["own:Own", "constant", "online_platt"]\n'
+        f'natures = [{{ name = "bernoulli", q = {{ from = 0, to = 1, steps = {many} }} }}]\n'
+    )
+    (tmp_path / "own.py").write_text(CLASS.format("raise ValueError('boom')"))
+    lines = onlinecal("run s.toml", cwd=tmp_path, rc=1).stderr.splitlines()
+    assert [line.partition(":")[0] for line in lines[:5]] == ["note"] * 5
+    more = many > 5
+    assert lines[5 : 6 + more] == [
+        *["note: nor are 1 more pairs; `onlinecal status` names all of them"] * more,
+        f"{many} of {2 * many} cells failed:",
+    ]
+    assert [line.split()[0] for line in lines[6 + more : -1]] == ["'Own'"] * 5
+    assert lines[-1] == "--resume plays them again" + "; `onlinecal status results/s.db` shows all" * more
+
+
+def test_what_is_stopped_ends_with_the_status_of_that(tmp_path, monkeypatch):
+    """As Ctrl-C ends a command of a shell."""
+    watched, found = watching.watch, search.search
+    monkeypatch.setattr(watching, "watch", lambda *given, **options: watched(*given, **options) or True)
+    monkeypatch.setattr(
+        search, "search", lambda *of, **options: replace(found(*of, **options), interrupted=True)
+    )
+    (tmp_path / "f.csv").write_text("p,y\n0.5,1\n")
+    assert "1 event, 0 alarms" in onlinecal("watch f.csv", cwd=tmp_path, rc=130).stdout
+    line = "search --against constant --horizon 8 --runs 1 --evaluations 4 --fresh 2 --nature drift"
+    assert onlinecal(line, cwd=tmp_path, rc=130).stderr == "stopped: this is the best so far\n"
 
 
 def test_all_cores_are_taken_where_no_number_of_processes_is_asked_for(tmp_path, monkeypatch):

@@ -29,6 +29,18 @@ def test_a_letter_has_one_meaning():
 
 
 @pytest.mark.parametrize(
+    ("name", "parameter", "word"),
+    [
+        ("measure", "forecast", "COLUMN"), ("measure", "name", "NAME"), ("measure", "html", "FILE"),
+        ("measure", "level", "NUMBER"), ("measure", "draws", "NUMBER"), ("watch", "restart", "WORD"),
+        ("measure", "classes", "[COLUMNS]"), ("measure", "percent", None), ("run", "scenario", "SCENARIO"),
+    ],
+)  # fmt: skip
+def test_a_word_of_help_stands_for_each_value(name, parameter, word):
+    assert [each.metavar for each in GROUP.commands[name].params if each.name == parameter] == [word]
+
+
+@pytest.mark.parametrize(
     ("name", "parameter", "begun", "names"),
     [
         ("compare", "measure", "smooth_c", ["smooth_ce"]),
