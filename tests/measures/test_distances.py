@@ -11,6 +11,7 @@ from hypothesis import given
 import onlinecal as oc
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import (
+    MEASURES,
     distance_in_metric,
     distance_lower,
     distance_lower_program,
@@ -26,7 +27,7 @@ from onlinecal.measures.distance_lower import _linear_excess, _steep_excess
 from onlinecal.measures.distance_metric import _at_nodes, _excess, _nodes
 from onlinecal.measures.distance_upper import true_distance, true_distance_of_gamma
 from onlinecal.measures.interval import interval_ce_bracket, interval_ce_witness, least_max_width, prefix_sums
-from onlinecal.measures.witnesses.distances import lipschitz
+from onlinecal.measures.witnesses.distances import lipschitz, moving_cost
 from tests.marks import slow
 from tests.oracles import measures as oracle
 from tests.strategies import ANY, close_gammas, many_levels
@@ -206,6 +207,18 @@ def test_nodes_of_the_lower_distance_are_the_levels_if_they_are_few(
     assert (Refines.seen, Refines.crossed) == (nodes, crossed)
 
 
+def test_beyond_what_a_partition_takes_neighbouring_levels_are_moved_together(monkeypatch):
+    """15 groups of 45 levels where 20 are partitioned; those around one value cancel, and are moved to it."""
+    monkeypatch.setitem(interval.MOST, "mean", 20)
+    middles = np.arange(1, 16) / 16
+    v = np.ravel(middles[:, None] + 1e-3 * np.array([-1.0, 0.0, 1.0]))
+    gamma = JointDistribution.from_levels(
+        v, np.ones(45), np.repeat(middles, 3) + np.tile([0.05, 0.0, -0.05], 15)
+    )
+    nodes, arriving, *_ = distance_lower_module.near_bounds(gamma)
+    assert moving_cost(gamma, nodes, arriving) <= 1e-3 < ece(gamma)
+
+
 def test_up_to_as_many_levels_as_asked_for_all_groups_are_tried():
     for k, options, exact in (
         (12, {}, True), (11, {"max_levels": 11}, True), (13, {"max_levels": 13}, True), (13, {}, False),
@@ -347,6 +360,17 @@ def test_pruning_of_intervals_loses_nothing_at_many_levels(bias, seed):
     for width, exact, share in (("mean", value, 1.5), ("max", widest, 1.05)):
         bracket = interval_ce_bracket(gamma, width=width, blocks=300)
         assert bracket.lower <= exact <= bracket.upper <= share * exact
+
+
+def test_beyond_its_limit_the_interval_error_is_bracketed_with_as_many_blocks_up_to_2000():
+    gamma, record = many_levels(0, 3000), MEASURES["interval_ce"]
+    for most, blocks in ((7, 7), (2000, 2000), (2500, 2000)):
+        found = record.bind(max_levels=most)(gamma)
+        assert (
+            found
+            == interval_ce_bracket(gamma, blocks=blocks)
+            != interval_ce_bracket(gamma, blocks=blocks + 1)
+        )
 
 
 def test_where_all_widths_are_equally_good_few_are_tried_for_each():

@@ -463,6 +463,15 @@ def test_a_quotient_has_no_end_where_the_base_rate_may_be_0_or_1(name, past):
         assert (found[1 - far] == past) != known_end
 
 
+@pytest.mark.parametrize(("name", "v", "means"), [
+    *((name, [0.2, 0.4], [q, q]) for name in ("nce", "brier_skill") for q in (0.0, 1.0)),
+    ("nce", [0.0, 0.4], [0.5, 0.5]),
+])  # fmt: skip
+def test_nothing_bounds_a_quotient_of_equal_outcomes_or_of_an_infinite_loss(name, v, means):
+    gamma = JointDistribution.from_levels(v, [1, 1], means)
+    assert MEASURES[name].sampling.deviations(change_between(gamma, gamma)).tolist() == [[math.inf, math.inf]]
+
+
 def of_family(name, gamma, radii):
     """The interval by its definition: members at all scales or bins, where each is off by its radius."""
     if name == "smooth_ece":
