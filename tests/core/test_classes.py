@@ -1,6 +1,7 @@
 """Γ of K classes: counting, its reductions to events, and what bad input says."""
 
 import copy
+import inspect
 import pickle
 from collections import Counter
 
@@ -132,6 +133,13 @@ def test_rounding_of_sums_makes_no_levels():
     assert oc.measures.ece(gamma.binary({0, 1})) == pytest.approx(0, abs=1e-15)
     found = oc.evaluate_classes(gamma, draws=0).table().loc["setwise ece", "value"]
     assert found == pytest.approx(oc.measures.classes.setwise(gamma).value) == pytest.approx(0.4)
+
+
+def test_a_function_of_gamma_says_that_it_takes_samples():
+    said = (inspect.getdoc(of) for of in (oc.measures.classes.setwise, oc.measures.ece))
+    for words, first in zip(said, ("The largest value ", "Mean gap "), strict=True):
+        assert words.startswith(first)
+        assert "\n\nTakes Γ" in words
 
 
 @pytest.mark.parametrize("classes", [set(), {0, 1, 2}, {3}, "0", 1])

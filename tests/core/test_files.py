@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.files import Table, located, scanned, times
+from onlinecal.core.files import Table, located, scanned, times, unpacking
 from onlinecal.core.members import members_of
 from onlinecal.core.rows import _numbers, as_number, as_time, moments
 
@@ -149,6 +149,14 @@ def test_records(tmp_path, name):
             table(tmp_path, text, name.removesuffix(".gz"))
 
 
+def test_lists_and_records_in_cells_are_texts(tmp_path):
+    row = '{"p": 0.5, "tags": ["a", "b"], "of": {"whom": {"name": "x"}}}'
+    found = table(tmp_path, f'{row}\n{{"p": 0.5, "tags": null}}\n{row}\n', "f.jsonl")
+    assert [found.nested(column) for column in found.columns] == [False, True, True]
+    assert found.texts("tags") == ["a, b", "", "a, b"]
+    assert found.texts("of.whom") == ["{'name': 'x'}", "", "{'name': 'x'}"]
+
+
 # ---------------------------------------------------------------- numbers and times
 
 NUMBERS = """
@@ -243,6 +251,15 @@ def test_files_that_are_none(tmp_path, name):
         (tmp_path / name).write_bytes(data)
     with pytest.raises(InvalidData, match=said):
         Table(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(PermissionError(13, "Permission denied"), "Permission denied"), (OSError("odd"), "odd")],
+)
+def test_files_that_cannot_be_read(error, said):
+    with pytest.raises(InvalidData, match=f"^f.csv cannot be read: {said}$"), unpacking("f.csv"):
+        raise error
 
 
 @pytest.mark.parametrize("package", ["nothing_like_this", "math", "a b"])

@@ -126,7 +126,7 @@ def zigzag(steps):
     return levels(v, np.ones(steps + 1), v + 0.009 * r / abs(r).max())
 
 
-#: Γ that attain at least 90 % of a factor above 1; None where no such Γ is known
+#: Γ that attain at least 97 % of a factor above 1; None where no such Γ is known
 ATTAIN = {
     ("distance_lower", "smooth_ce"): levels([0.5 - E, 0.5 + E], [1, 1], [1, 0]),
     # Outcomes 1 moved down from 0.05 alone: the outcomes 0 that stay there lose as much.
@@ -145,7 +145,7 @@ ATTAIN = {
 def test_the_factor_cannot_be_lowered(relation):
     gamma = ATTAIN[relation.smaller, relation.larger]
     smaller, larger = ends(gamma, relation.smaller)[0], ends(gamma, relation.larger)[1]
-    assert smaller >= 0.9 * relation.factor * larger > 0.0
+    assert smaller >= 0.97 * relation.factor * larger > 0.0
 
 
 # -------------------------------------------------------------------- chains

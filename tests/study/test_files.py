@@ -13,6 +13,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.content import digest
 from onlinecal.core.errors import StoreError
+from onlinecal.core.guarantee import Sight
 from onlinecal.study import play_batch
 from onlinecal.study.database import FORMAT, SCHEMA
 from onlinecal.study.panel import Panel
@@ -220,6 +221,7 @@ def test_a_change_of_the_tables_raises_the_format(results):
     tables = " ".join(re.sub("--.*", "", SCHEMA).split())
     assert (FORMAT, digest(tables)[:8]) == (11, "da9dd340")
     assert results.read_bytes()[68:72] == b"ocal"
+    assert [*map(int, Sight)] == [0, 1, 2, 3]  # as they stand in the tables
 
 
 def test_a_file_that_is_moved_while_it_is_written_is_told(results):
