@@ -128,6 +128,20 @@ def test_platt_scaling_has_the_least_loss(rows):
             assert slope == pytest.approx(shift * odds[0], abs=1e-9)
 
 
+def test_platt_scaling_has_the_least_loss_where_steps_are_too_long():
+    """Full steps of Newton's method would make the loss larger."""
+    p, y, n = (
+        np.array([0.14, 0.71, 0.74, 0.1]),
+        np.array([1.0, 0.0, 1.0, 0.0]),
+        np.array([1e-3, 1e3, 1.0, 1.0]),
+    )
+    ones, odds = (n * y).sum(), scipy.special.logit(p)
+    targets = np.where(y == 1.0, (ones + 1.0) / (ones + 2.0), 1.0 / (n.sum() - ones + 2.0))
+    short = n * (oc.fit_recalibration(p, y, "platt", weights=n)(p) - targets)
+    assert abs(short.sum()) < 1e-8
+    assert abs((short * odds).sum()) < 1e-8
+
+
 def test_the_mean_of_the_smooth_one_takes_little_memory(seed):
     """It has 241 terms for a forecast: 193 MB for these in one array. In blocks it is the same as one by one."""
     made = oc.fit_recalibration(*log(seed), "smooth")
