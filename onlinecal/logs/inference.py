@@ -156,8 +156,7 @@ def _dependence(p: Floats, y: Floats, w: Floats, clusters: Ints | None) -> float
     gamma = JointDistribution.from_samples(p, y, weights=w)
     starts = gamma.predictions[grouped(gamma, SIMILAR)[1]]
     group = np.maximum(np.searchsorted(starts, p, side="right") - 1, 0)
-    weight = np.bincount(group, w)
-    errors = w * ((y - p) - (np.bincount(group, w * (y - p)) / np.where(weight > 0.0, weight, 1.0))[group])
+    errors = w * ((y - p) - (np.bincount(group, w * (y - p)) / np.bincount(group, w))[group])
     if clusters is None:
         return _alike(errors, 0)
     rows = np.arange(len(p))

@@ -11,7 +11,14 @@ import onlinecal as oc
 from onlinecal.logs import inference
 from onlinecal.logs.cautions import cautions, duplicates, order_caution, tiny_groups
 from onlinecal.logs.clusters import Clustered, lags_of
-from onlinecal.logs.inference import calibration_test, drift_test, holm, p_large_n, score_differences
+from onlinecal.logs.inference import (
+    calibration_test,
+    drift_test,
+    holm,
+    near_normal,
+    p_large_n,
+    score_differences,
+)
 from onlinecal.logs.resampling import Resample
 from onlinecal.measures.cutoff import largest_exceeds, range_exceeds
 from tests.coverage_intervals import autoregressive
@@ -28,13 +35,20 @@ def p_of(gamma, seed, samples=None):
     return calibration_test(Resample(gamma, samples), seed)
 
 
-@pytest.mark.parametrize("kind", ["levels", "rows", "clusters"])
-def test_the_p_value_of_calibration_is_the_share_of_drawn_outcomes(kind, monkeypatch, seed):
-    """By the largest sum of errors of forecasts in an interval. All outcomes 1 at .1, 40 times, are refuted."""
+@pytest.mark.parametrize(
+    ("kind", "copies", "most"),
+    [("levels", 5, 4096), ("rows", 4, 4096), ("rows", 1, 120), ("levels", 1, 119), ("clusters", 1, 4096)],
+)
+def test_the_p_value_of_calibration_is_the_share_of_drawn_outcomes(kind, copies, most, monkeypatch, seed):
+    """By the largest sum of errors of forecasts in an interval. All outcomes 1 at .1, 40 times, are refuted.
+
+    Of up to four rows a level outcomes are drawn row by row, unless rows are many.
+    """
     monkeypatch.setattr(inference, "GROUP_DRAWS", 299)
+    monkeypatch.setattr(inference, "MOST_LEVELS", most)
     rng = np.random.default_rng([seed, 1])
-    for i in range(10):
-        p = np.round(rng.beta(2, 5, 120), 1 if kind == "levels" else 6)
+    for i in range(5):
+        p = np.repeat(rng.beta(2, 5, 120 // copies), copies)
         y, of = (rng.random(120) < p).astype(float), np.arange(120) // 3
         gamma, each = G.from_samples(p, y), (p, y, np.ones(120))
         resample = Clustered(gamma, each, of) if kind == "clusters" else Resample(gamma, None)
@@ -59,6 +73,16 @@ def test_outcomes_of_clusters_are_drawn_by_the_number_of_rows(monkeypatch, rows,
     p, y = np.full(120, 1e-6), np.ones(120)
     resample = Clustered(G.from_samples(p, y), (p, y, np.ones(120)), np.arange(120) // 3)
     assert calibration_test(resample, 0) == 1 / (draws + 1)
+
+
+@pytest.mark.parametrize(
+    ("samples", "variance", "enough"),
+    [(30.0, 0.25, True), (29.9, 0.25, False), (180.1, 0.1, True), (179.9, 0.1, False)],
+)
+def test_sums_of_thirty_samples_are_about_normal_or_of_more_where_outcomes_are_rare(
+    samples, variance, enough
+):
+    assert near_normal(samples, variance) is enough
 
 
 @pytest.mark.parametrize(("levels", "drawn"), [(300, True), (301, False)])
@@ -114,6 +138,8 @@ def test_rare_events_in_many_levels_are_drawn_at_groups(seed):
 def alike(errors, after, together=1.0):
     """The p-value of errors alike more than `after` apart, lag by lag, as docs/intervals.md says."""
     n, power = len(errors), sum(errors**2)
+    if n // 2 == after:
+        return 1.0
     lags = [
         (errors[k:] @ errors[:-k],
          together**2 * max(errors[k:] ** 2 @ errors[:-k] ** 2, (power / n) ** 2 * (n - k)))
@@ -132,7 +158,7 @@ def alike(errors, after, together=1.0):
     return min(2 * min(tail(lags[:10]), len(windows) * min(map(tail, windows))), 1.0)
 
 
-@pytest.mark.parametrize("kind", ["rows", "weights", "clusters", "panel"])
+@pytest.mark.parametrize("kind", ["rows", "weights", "clusters", "two days", "panel"])
 def test_dependence_is_by_the_products_of_errors_that_the_page_names(kind, seed):
     """Less their means in 20 groups of similar forecasts. Of clusters totals too, and half of the error for either."""
     rng, below = np.random.default_rng([seed, 12]), 0
@@ -142,7 +168,7 @@ def test_dependence_is_by_the_products_of_errors_that_the_page_names(kind, seed)
         if kind == "panel":
             y = (np.tile(rng.random(25), 4) < p).astype(float)
         w = rng.uniform(0.5, 2.0, 100) if kind == "weights" else np.ones(100)
-        of = np.arange(100) // 3 if kind == "clusters" else None
+        of = {"clusters": np.arange(100) // 3, "two days": np.arange(100) % 50}.get(kind)
         found = drift_test(p, y, w if kind == "weights" else None, of).correlation_p
         order = np.argsort(p)
         before = np.empty(100)
@@ -155,7 +181,8 @@ def test_dependence_is_by_the_products_of_errors_that_the_page_names(kind, seed)
         if of is not None:
             totals = np.bincount(of, errors)
             together = max(totals @ totals / (errors @ errors), 1.0)
-            want = min(2 * min(alike(errors, 2, together), alike(totals, 0)), 1.0)
+            extent = 2 if kind == "clusters" else 50
+            want = min(2 * min(alike(errors, extent, together), alike(totals, 0)), 1.0)
         assert found == pytest.approx(want, rel=1e-6)
         below += want < 1.0
     assert below >= 5
@@ -266,6 +293,9 @@ def test_drift_is_found(seed):
     assert drift.correlation == pytest.approx(centred[1:] @ centred[:-1] / power)
     pairs = drift_test(p, y, clusters=np.repeat(np.arange(1000)[::-1], 2))  # labels in any order
     assert drift.p_value == pairs.p_value == 0.001
+    # Errors that the forecasts explain are no dependence.
+    explained = drift_test(np.repeat([0.25, 0.5], 10), np.repeat([1.0, 0.0], 10), clusters=np.arange(20) // 2)
+    assert explained.correlation_p == 1.0
     # A bias that stays is no drift.
     assert drift_test(np.zeros(10), np.ones(10)).p_value == drift_test(np.zeros(1), np.ones(1)).p_value == 1.0
     for weight in (3.0, 1e-60, 1e60):
