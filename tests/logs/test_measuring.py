@@ -328,18 +328,19 @@ def test_groups_have_the_same_names(tmp_path, names, wanted):
 
 
 def test_what_is_large_or_larger_than_memory_is_read_in_parts(tmp_path, monkeypatch):
-    path = in_file(tmp_path / "f.csv", frame(600))
+    path, parquet = (in_file(tmp_path / name, frame(600)) for name in ("f.csv", "f.parquet"))
 
-    def in_parts(**options):
-        return any("in parts" in said for said in report_of(str(path), Asked(("p",)), FEW, **options).said)
+    def in_parts(path=path, **options):
+        return any("in parts" in said for said in report_of(str(path), Asked(("p",)), NONE, **options).said)
 
-    assert not in_parts()
-    with monkeypatch.context() as large:
-        large.setattr(source, "LARGE_BYTES", 2**10)
-        assert in_parts()
-        assert not in_parts(in_parts=False)
+    for file, name, most in ((path, "LARGE_BYTES", path.stat().st_size), (parquet, "LARGE_ROWS", 600)):
+        for limit in (most, most - 1):
+            with monkeypatch.context() as large:
+                large.setattr(source, name, limit)
+                assert in_parts(file) is (limit < most)
+                assert not in_parts(file, in_parts=False)
     # A file takes 20 times its size; with more than half of what is free it is read in parts.
-    for free, there in ((39.9, True), (40.1, False)):
+    for free, there in ((39.9, True), (40.0, False)):
         with monkeypatch.context() as small:
             small.setattr(source, "free_memory", lambda free=free: free * path.stat().st_size)
             assert in_parts() == there
