@@ -8,6 +8,7 @@ import pytest
 from scipy.special import ndtr
 
 import onlinecal as oc
+from onlinecal.logs import clusters as clustering
 from onlinecal.logs.clusters import DEPENDENT, Blocks, Clustered, blocks_in_time, cluster_means, lags_of
 from onlinecal.logs.evaluation import evaluate
 from onlinecal.logs.inference import score_differences, scores
@@ -40,6 +41,10 @@ def test_few_clusters_have_no_interval_no_p_value_and_no_band(seed):
     assert np.isnan(recalibration(resample.gamma, resample=resample).lower).all()
     low, high = smoothed(resample.gamma, resample=resample).band(0.95)
     assert (low.max(), high.min()) == (0.0, 1.0)
+    # Twenty are as few if one of them is ten times as large: 29²/119.
+    of = np.concatenate((np.zeros(10, int), np.arange(1, 20)))
+    (row,) = evaluate(np.full(29, 0.5), np.arange(29) % 2, clusters=of, measures=["brier"], bootstrap=9).rows
+    assert row.interval_by == "none: 20 clusters weigh as much as 7.07 equal ones; expected at least 15"
     # Fifteen do; and of clusters no p-value is that of the law for large n.
     p, y, labels = events(np.random.default_rng([seed, 92]), 300)
     for many, law in ((15, False), (300, False), (0, True)):
@@ -171,7 +176,9 @@ def test_blocks_are_of_the_stated_length(rho, n):
     assert found.error == pytest.approx(plain.error * blocks.wider**0.5, rel=1e-12)
 
 
-def test_samples_near_a_point_are_clusters_or_rows():
+@pytest.mark.parametrize("at_once", [1 << 19, 2500])
+def test_samples_near_a_point_are_clusters_or_rows(monkeypatch, at_once):
+    monkeypatch.setattr(clustering, "AT_ONCE", at_once)
     p = np.repeat(LEVELS, 200)
     y = np.tile(np.repeat([0.0, 1.0], 5), len(p) // 10)
     w, place = np.ones(len(p)), np.arange(20)

@@ -60,17 +60,19 @@ def test_the_interval_of_a_mean_of_many_samples_is_the_normal_one(seed):
         assert row.interval == pytest.approx((row.value - half, row.value + half), abs=0.15 * half)
 
 
-def test_extreme_losses_and_few_draws():
+def test_extreme_losses_and_few_draws(monkeypatch):
     """Ten forecasts of 0.1, ten outcomes 0: the upper end is that of ten binomial zeros, with losses for outcomes."""
     row = evaluate([0.1] * 10, [0] * 10, measures=["log_loss"], bootstrap=20_000).rows[0]
     share = 1.0 - 0.025 ** (1 / 10)
     assert row.interval[1] == pytest.approx(share * -math.log(0.1) + (1.0 - share) * -math.log(0.9), rel=0.02)
     assert evaluate([0.0] * 10, [0] * 10, measures=["log_loss"], bootstrap=99).rows[0].interval[1] == math.inf
-    # From fewer than 39 draws it goes from extreme to extreme; from 39 on never.
+    # From fewer than 39 draws it goes from extreme to extreme; from 39 on never. Also of draws in parts.
     loss, each = np.linspace(0.1, 0.9, 50), np.ones(50)
-    assert mean_interval(loss, each, each, (0.0, 1.0), 38, 0.95, 0) == (0.0, 1.0)
-    low, high = mean_interval(loss, each, each, (0.0, 1.0), 39, 0.95, 0)
-    assert 0.0 < low < high < 1.0
+    for at_once in (1 << 19, 20 * 50, 49):
+        monkeypatch.setattr(intervals, "AT_ONCE", at_once)
+        assert mean_interval(loss, each, each, (0.0, 1.0), 38, 0.95, 0) == (0.0, 1.0)
+        low, high = mean_interval(loss, each, each, (0.0, 1.0), 39, 0.95, 0)
+        assert 0.0 < low < high < 1.0
     values = np.arange(1.0, 20.0)
     assert order_statistic(values, 0.95) == 19.0  # 19 of 20 are no larger
     assert order_statistic(values[:-1], 0.95) == math.inf  # 18 draws are too few
@@ -384,6 +386,20 @@ def test_changes_have_the_covariance_of_resampled_masses(weighted, seed, monkeyp
     exact = np.sqrt(squares * gamma.predictions * (1.0 - gamma.predictions)) / w.sum()
     assert calibrated.std(axis=0) == pytest.approx(exact, rel=0.1)
     assert resample.samples == pytest.approx(w.sum() ** 2 / (w**2).sum())
+
+
+def test_changes_are_drawn_in_parts(monkeypatch):
+    """As many numbers at once as there is room for; with clusters each has one of a row, too."""
+    p, y, of = np.arange(40) % 4 / 4, np.arange(40) % 3 / 2.0 == 0.5, np.arange(40) // 2
+    gamma = JointDistribution.from_samples(p, y)
+    monkeypatch.setattr(resampling, "AT_ONCE", 40)
+    for resample, parts in (
+        (Resample(gamma, None), [10, 10, 5]),
+        (Clustered(gamma, (p, y * 1.0, np.ones(40)), of), [1] * 25),
+    ):
+        for kind in ("resampled", "calibrated"):
+            changes = resample.changes(kind, 25, np.random.default_rng(0))
+            assert [len(change.residuals) for change in changes] == parts
 
 
 def test_many_levels_are_drawn_at_groups_of_equal_weight(seed):
