@@ -181,11 +181,12 @@ def of_bounds():
 
 def of_pictures():
     from tests.report.drawn import looks
-    from tests.report.test_pictures import CASES, of, studied
+    from tests.report.test_pictures import CASES, RARE, of, studied
 
     study = studied()
     return {
-        f"picture {name}": looks(of(name)(*case.given(study), **case.options)) for name, case in CASES.items()
+        f"picture {name}": looks(of(name)(*case.given(study), **case.options))
+        for name, case in (CASES | RARE).items()
     }
 
 

@@ -155,7 +155,7 @@ def _facts(kind: str, thing: Any) -> dict[str, str]:
     names = [name for name in FACTS if kind == "forecasters" or name != "deterministic"]
     needed = {p["name"] for p in parameters_of(thing) if p["required"]}
     # Facts that do not depend on parameters are on the class.
-    spec = thing if needed - {"horizon"} else as_strategy(kind.removesuffix("s"), thing)
+    spec = thing if needed else as_strategy(kind.removesuffix("s"), thing)
     spec = spec.facing(Categorical()) if isinstance(spec, OfClasses) else spec
     loop = "depends on its parameters"
     if isinstance(spec, World):

@@ -13,16 +13,16 @@ from matplotlib.image import imread
 import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter, OnlinecalError
-from onlinecal.report import facets, gammas, plots
+from onlinecal.report import facets, gammas, plots, study_plot
 from onlinecal.report.gammas import study_gammas
 from onlinecal.report.pictures import KINDS, draw
 from onlinecal.report.plots import save
 from onlinecal.report.style import GREY, written
-from onlinecal.study.played import Played
+from onlinecal.study.played import Played, Promise
 from tests.marks import some_fast
 from tests.report import made
 from tests.report.drawn import in_one_line, of_table, outside, overlapping, panels, points, said, texts
-from tests.report.made import curve, light
+from tests.report.made import INF, TIMES, curve, light
 
 F, N = oc.forecasters, oc.natures
 
@@ -31,7 +31,8 @@ def studied():
     """A study with several T, delays, a task, a decision maker, and level sets."""
     return oc.play(
         [F.ForecastHedging(), F.EmpiricalMean()], N.Drift(), horizon=[50, 100, 200], runs=3, seed=3, delays=[0, 3],
-        measures=["ece", "smooth_ce", "cdl"], tasks=["umbrella"], decision_makers=["umbrella"],
+        measures=["ece", "smooth_ce", "cdl"], tasks=["umbrella"],
+        decision_makers=["umbrella", {"task": "umbrella", "label": "careless", "response": {"name": "rounded_down", "m": 2}}],
     )  # fmt: skip
 
 
@@ -158,6 +159,90 @@ CASES = {
         lambda _: ({"a": samples(), "b": samples()},), None, WEIGHTS, {"together": True}
     ),
     "triangle": Case(lambda _: of_classes(), None),
+}  # fmt: skip
+
+
+def promised(upper, kind, times=TIMES):
+    """A bound of 3√T from above or below, or such a rate, at these T."""
+    return tuple((t, Promise("ece", "", "3√T", kind, "all", upper, 3 * t**0.5)) for t in times)
+
+
+def bounded():
+    """Curves with bounds and rates from above and below, one at a single T, and some that leave the axes."""
+    sides, kinds = (True, False), ("deterministic", "rate")
+    every = sum(
+        (promised(upper, kind) for upper in sides for kind in kinds), promised(True, "expected", (800,))
+    )
+    totals = {"two": [0, 4, 5, INF], "three": [0, 2, INF, INF], "none": [INF] * 4}
+    return [
+        curve([5, 7, 9, 11], promises=every),
+        *(curve(row, forecaster=who) for who, row in totals.items()),
+    ]
+
+
+def many(measure):
+    """More curves than have a name below their panel, with all dashes."""
+    return [curve([i, 2 * i, 4 * i, 8 * i], forecaster=f"f{i}", measure=measure) for i in range(1, 34)]
+
+
+def compared():
+    """Three forecasters in two measures: one is as good as none, one is worse than another in both beyond doubt."""
+    noise = np.sin(np.arange(48)).reshape(3, 16)
+    return made.study(*(
+        made.cell(who, {"ece": ece + each, "cdl": cdl + each}, times=(100,))
+        for (who, ece, cdl), each in zip((("a", 10, 30), ("b", 90, 80), ("c", 30, 10)), noise, strict=True)
+    ))  # fmt: skip
+
+
+def regretful():
+    """Regrets of two tasks that are far apart, one of them negative."""
+    columns = {Column("decision_task", kind, task=task): [1.0, 2.0 + 400.0 * (task == "b")]
+               for kind in study_plot.KINDS for task in "ab"}  # fmt: skip
+    external = {Column("decision_task", "external_regret", task="a"): [-5.0, -7.0]}
+    return made.study(
+        *(made.cell(who, columns | external | {"cdl": [500.0, 700.0]}) for who in ("one", "two"))
+    )
+
+
+def wide():
+    """Two measures at T that are far apart."""
+    return made.study(
+        *(made.cell("one", {"ece": [1.0, 3.0], "cdl": [2.0, 5.0]}, times=(t,)) for t in (100, 2000))
+    )
+
+
+def grid():
+    """Γ of pairs of a forecaster and a nature, one that is not kept and one that was not played."""
+    return {("one", "drift"): samples(levels=4), ("one", "coin"): None, ("other", "drift"): samples(levels=5)}
+
+
+def fine_classes():
+    """Forecasts of three classes that are all different."""
+    t = np.arange(1, 301)
+    ends = np.sort([t * 0.618 % 1, t * 0.7548 % 1], axis=0)
+    return np.diff(ends, axis=0, prepend=0.0, append=1.0).T, t % 3
+
+
+#: what is drawn less often, of which the looks alone are on record
+RARE = {
+    "curves, bounds": Case(lambda _: (bounded(),), None),
+    "curves, negative": Case(lambda _: ([curve([-4, -30, 9, -900])],), None),
+    "curves, many": Case(lambda _: (many("multi_ece"),), None, options={"groups": many("ece @ odd")[:2]}),
+    "runs, negative": Case(lambda _: ([curve([[-1, 1], [2, 3], [4, 5], [5, 6]])],), None),
+    "pareto, certain": Case(lambda _: (compared(),), None),
+    "tasks, far apart": Case(lambda _: (regretful(),), None),
+    "sweep, wide": Case(lambda _: (wide(), ["ece", "cdl"], "T"), None),
+    "reliability, smooth together": Case(
+        lambda _: ({"a": samples(), "b": samples(levels=10)},), None, options={"kind": "smooth", "together": True}
+    ),
+    "reliability, corp together": Case(
+        lambda _: ({"a": samples(), "b": samples(levels=10)},), None, options={"kind": "corp", "together": True}
+    ),
+    "reliability, corp of many": Case(lambda _: samples(), None, options={"kind": "corp"}),
+    "reliability, corp of one": Case(lambda _: ([0.5] * 9, [0, 1, 1] * 3), None, options={"kind": "corp"}),
+    "reliability, grid": Case(lambda _: (grid(),), None),
+    "witness, many": Case(lambda _: samples(), None),
+    "triangle, cells": Case(lambda _: fine_classes(), None),
 }  # fmt: skip
 
 

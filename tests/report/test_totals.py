@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.strategy import TRUTHS
 from onlinecal.growth.words import NONE
 from onlinecal.measures import MEASURES
 from onlinecal.report import catalogue
@@ -238,6 +239,29 @@ def test_what_a_bound_implies_is_of_games_of_its_kind():
         (found,) = catalogue.entries(name)
         implied = {word for line in found["implied"] for word in line.partition(": ")[2].split(", ")}
         assert {"smooth_ce", "cdl", "swap_regret"} <= implied <= {*there, "swap_regret", "external_regret"}
+
+
+OF_PARAMETERS = "depends on its parameters"
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("harmonic", ["no", "no", "yes", "O(T * classes)", "compiled steps"]),
+        ("almost_one_step_ahead", ["yes", "yes", "yes", "O(m)", "compiled steps"]),
+        ("delayed", [OF_PARAMETERS, OF_PARAMETERS, "yes", OF_PARAMETERS, OF_PARAMETERS]),
+        ("tests.engine.games:Laws", ["not declared", "no", *["not declared"] * 2, "plain Python"]),
+        ("sparse_bias", ["yes", "yes", "O(t)", "compiled steps"]), ("replay", ["no", "yes", "O(1)", OF_PARAMETERS]),
+        ("queue", ["no", "yes", "O(t)", "simpy"]),
+    ],
+)  # fmt: skip
+def test_facts_of_a_player_are_those_that_it_states_and_how_it_is_played(name, facts):
+    """Whether it is deterministic is said of forecasters alone."""
+    (found,) = catalogue.entries(name)
+    names = ["deterministic", "needs_horizon", "safe_under_delay", "memory", "loop"][-len(facts) :]
+    assert {key: found[key] for key in (*TRUTHS, "memory", "loop") if key in found} == dict(
+        zip(names, facts, strict=True)
+    )
 
 
 # ---------------------------------------------------------------- very many cells
