@@ -13,7 +13,7 @@ from matplotlib.image import imread
 import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter, OnlinecalError
-from onlinecal.report import facets, gammas, plots, study_plot
+from onlinecal.report import facets, plots, study_plot
 from onlinecal.report.gammas import study_gammas
 from onlinecal.report.pictures import KINDS, draw
 from onlinecal.report.plots import save
@@ -26,13 +26,15 @@ from tests.report.made import INF, TIMES, curve, light
 
 F, N = oc.forecasters, oc.natures
 
+CARELESS = {"name": "rounded_down", "m": 2}
+
 
 def studied():
     """A study with several T, delays, a task, a decision maker, and level sets."""
     return oc.play(
         [F.ForecastHedging(), F.EmpiricalMean()], N.Drift(), horizon=[50, 100, 200], runs=3, seed=3, delays=[0, 3],
         measures=["ece", "smooth_ce", "cdl"], tasks=["umbrella"],
-        decision_makers=["umbrella", {"task": "umbrella", "label": "careless", "response": {"name": "rounded_down", "m": 2}}],
+        decision_makers=["umbrella", {"task": "umbrella", "label": "careless", "response": CARELESS}],
     )  # fmt: skip
 
 
@@ -185,6 +187,11 @@ def many(measure):
     return [curve([i, 2 * i, 4 * i, 8 * i], forecaster=f"f{i}", measure=measure) for i in range(1, 34)]
 
 
+def powers():
+    """A curve that is close to a power of T."""
+    return curve([[t**0.6 * near for near in (0.99, 1.0, 1.02)] for t in TIMES], measure="ece")
+
+
 def compared():
     """Three forecasters in two measures: one is as good as none, one is worse than another in both beyond doubt."""
     noise = np.sin(np.arange(48)).reshape(3, 16)
@@ -229,6 +236,7 @@ RARE = {
     "curves, negative": Case(lambda _: ([curve([-4, -30, 9, -900])],), None),
     "curves, many": Case(lambda _: (many("multi_ece"),), None, options={"groups": many("ece @ odd")[:2]}),
     "runs, negative": Case(lambda _: ([curve([[-1, 1], [2, 3], [4, 5], [5, 6]])],), None),
+    "slopes, fitted": Case(lambda _: ([powers()],), None),
     "pareto, certain": Case(lambda _: (compared(),), None),
     "tasks, far apart": Case(lambda _: (regretful(),), None),
     "sweep, wide": Case(lambda _: (wide(), ["ece", "cdl"], "T"), None),
@@ -415,7 +423,9 @@ def test_two_hundred_levels_of_three_classes_have_an_arrow_each(levels, mark):
 
 def test_panels_of_a_narrow_page_stand_in_lines_and_can_be_read(study):
     curves = study.only(natures=["drift"]).curves(["ece", "smooth_ce", "cdl"])
-    for width, wide, columns in (("column", 3.4, 1), ("page", 7.0, 3), (5.0, 5.0, 2), (None, 10.3, 3)):
+    for width, wide, columns in (
+        ("column", 3.4, 1), ("page", 7.0, 3), (3.9, 3.9, 1), (4.0, 4.0, 2), (5.9, 5.9, 2), (None, 10.3, 3)
+    ):  # fmt: skip
         fig = oc.plots.curves(curves, width=width)
         fig.draw_without_rendering()
         assert (fig.get_figwidth(), light(fig.get_facecolor()[:3])) == (pytest.approx(wide), 1.0)
@@ -490,12 +500,12 @@ def test_levels_that_are_not_there(study, monkeypatch):
         study_gammas(study, round=300)
     with pytest.raises(InvalidParameter, match=r"run = 3 of forecast hedging against drift; expected 0 to 2"):
         study_gammas(study, run=3)
-    monkeypatch.setattr(gammas, "PANELS", 4)
-    assert len(study_gammas(study)) == 4
-    monkeypatch.setattr(gammas, "PANELS", 3)
-    with pytest.raises(InvalidParameter, match="4 pairs of a forecaster and a nature; expected at most 3"):
-        study_gammas(study)
-    monkeypatch.undo()
+    for many, why in (
+        (36, "kept of no pair"),
+        (37, "37 pairs of a forecaster and a nature; expected at most 36"),
+    ):
+        with pytest.raises(InvalidParameter, match=why):
+            study_gammas(made.study({(f"f{i}", "n"): [1] for i in range(many)}))
     kept, lost = Played.gamma, {"forecast hedging", "empirical mean"}
 
     def gamma(cell, at, run, stream=None):
@@ -522,6 +532,32 @@ def test_every_picture_has_a_name(kind, study):
     fig, left = draw(study, kind, **({"against": "T"} if kind == "sweep" else {}))
     assert fig.get_label()
     assert ("payoff[umbrella]" in left) == (kind in ("curves", "runs", "slopes", "delays", "pareto", "sweep"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "many"),
+    [
+        ("curves", 4),
+        ("runs", 4),
+        ("slopes", 4),
+        ("sweep", 8),
+        ("delays", 2),
+        ("pareto", 2),
+        ("exponents", 10),
+    ],
+)
+def test_the_first_measures_are_drawn_where_none_is_named(kind, many, monkeypatch):
+    names = [f"m{i}" for i in range(10)]
+    one = made.study(made.cell("one", {name: [1.0] for name in names}))
+    drawn = []
+
+    def plot(given, shown=None, **_):
+        drawn.extend(shown or [curve.measure for curve in given])
+
+    monkeypatch.setattr(plots, kind, plot)
+    _, left = draw(one, kind, **({"against": "T"} if kind == "sweep" else {}))
+    assert drawn == names[:many]
+    assert left == (f"not drawn, --measure adds them: {', '.join(names[many:])}" if many < 10 else "")
 
 
 @pytest.mark.parametrize(
