@@ -1,6 +1,7 @@
 """Pictures of people's own forecasts: what is drawn to the digit, and what captions say of it."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +21,15 @@ from onlinecal.report import plots
 from onlinecal.report.decision_plot import decisions_of, difference_of, elementary_scores, murphy_of
 from onlinecal.report.gammas import spans
 from onlinecal.report.regret_plot import regrets_of, witness_of
-from onlinecal.report.reliability_plot import MARKS, corp_of, expected, points_of, smooth_of, weights_of
+from onlinecal.report.reliability_plot import (
+    MARKS,
+    corp_of,
+    expected,
+    points_of,
+    smooth_of,
+    unknown,
+    weights_of,
+)
 from onlinecal.report.trajectory_plot import running_measure
 from tests.marks import some_fast
 from tests.report.drawn import panels, points
@@ -480,7 +489,7 @@ def test_title_lines_say_how_wide_bands_are_and_why_there_are_none(distinct, gam
     assert title(plots.murphy({"a": p, "b": 1 - p}, y, difference=True, band=0.9)) == "b less a · band of 90%"
 
 
-def test_bands_of_clusters_are_by_them_and_points_have_none(monkeypatch):
+def test_bands_of_clusters_are_by_them_and_points_have_none():
     p, y = (np.repeat(each, 3) for each in samples(200, 8))
     rows = oc.evaluate(p, y, measures=["ece"], clusters=np.repeat(np.arange(200), 3), bootstrap=20)
     assert rows.resample.clusters == 200
@@ -493,10 +502,9 @@ def test_bands_of_clusters_are_by_them_and_points_have_none(monkeypatch):
         assert np.array_equal(mine["lower"], lower[inside])
         assert np.array_equal(mine["upper"], upper[inside])
         assert (mine["upper"] - mine["lower"]).mean() > 1.4 * (theirs["upper"] - theirs["lower"]).mean()
-    for most, why in ((599, "more than 599 rows in clusters are not drawn again"), (600, "")):
-        monkeypatch.setattr("onlinecal.report.reliability_plot.ROWS", most)
-        table = plots.reliability_table(rows, kind="corp")
-        assert (table["lower"].isna().all(), {*table["why"]}) == (bool(why), {why})
+    for total, why in ((200_000, ""), (200_001, "more than 200,000 rows in clusters are not drawn again")):
+        many = SimpleNamespace(clusters=200, total=total, too_few="")
+        assert unknown(rows.gamma, "corp", many) == why
     table = plots.reliability_table(rows)
     assert table["lower"].isna().all()
     assert {*table["why"]} == {"rows of a cluster may depend on each other"}

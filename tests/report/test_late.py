@@ -259,6 +259,22 @@ def test_marks_are_within_their_axes_those_of_less_on_the_edge(last, cdl, monkey
         assert np.allclose(values, np.maximum(own, low))
 
 
+@pytest.mark.parametrize(
+    ("last", "cdl", "across", "up"),
+    [
+        ([20, 50], [80, 500], (50, 800), (12.5, 800)), ([0.001, 50], [80, 500], (50, 800), (0.08, 800)),
+        ([90, 0], [0, 0], (90, 144), (56.25, 144)), ([0, 0], [80, 500], (50, 800), (500, 800)),
+        ([0, 0], [0, 0], (0.1, 10), (0.1, 10)),
+    ],
+)  # fmt: skip
+def test_axes_of_swap_regret_and_cdl_end_beyond_the_marks_within_four_decades(
+    last, cdl, across, up, monkeypatch
+):
+    monkeypatch.setattr(people_room, "people_rows", lambda study: [row_of(last, cdl)])
+    axis = plot_people(oc.Study(())).axes[1]
+    assert (axis.get_xlim(), axis.get_ylim()) == (pytest.approx(across), pytest.approx(up))
+
+
 def test_the_largest_regret_is_named_in_the_table_and_in_each_panel(monkeypatch):
     row = replace(row_of([90, 0, 450], [100, 50, 500]), open=2000)
     (table,) = of_people([row]).tables

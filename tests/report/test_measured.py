@@ -17,6 +17,8 @@ from onlinecal.measures import brier_skill
 from onlinecal.report import measured, page_pictures
 from onlinecal.report.decision_plot import MURPHY
 from onlinecal.report.measured import (
+    OF_DRAWS,
+    OF_SCORES,
     data,
     decision,
     differences,
@@ -156,6 +158,14 @@ def test_several_columns_are_in_one_diagram_and_bands_are_by_clusters():
     page = alone.html()
     assert ("<p>, levels" in page, "&lt;p&gt;, levels" in page, page.count("<figure>")) == (False, True, 2)
     assert not re.findall(r"(?:src|href|srcset)=\"(?!data:)", page)
+
+
+def test_remarks_have_the_level_that_was_asked_for(report):
+    at = replace(report, settings=replace(report.settings, level=0.9))
+    short, full = (" ".join(measured.remarks(at, full)) for full in (False, True))
+    for said, there in ((OF_DRAWS, False), ("named where p ≤ 0.1, by", False), (OF_SCORES, False),
+                        ("hold together with 90 % (Bonferroni", True)):  # fmt: skip
+        assert (said in short, said in full) == (there, True)
 
 
 @pytest.mark.parametrize(("levels", "word"), [(20, "levels"), (21, "smoothed")])

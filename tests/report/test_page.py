@@ -214,12 +214,10 @@ TASKS, DELAYS = "Regrets of tasks", "What late outcomes cost: ece"
         ("a", "m", 1, {}, set()), ("a", "m", 2, {}, set()), ("a", "m", 3, {}, {SLOPES}),
         ("ab", "m", 1, {}, {PARETO}), ("ab", "m", 3, {}, {EXPONENTS, PARETO, SLOPES}),
         ("a", "mn", 3, {}, {EXPONENTS, SLOPES}), ("ab", "mnop", 3, {}, {EXPONENTS, PARETO, SLOPES}),
-        ("abc", "mno", 3, {}, {PARETO, SLOPES}),  # more cells than a heat map has here
         ("a", "m", 1, {"tasks": 3}, {TASKS}), ("a", "mn", 1, {"late": True}, {DELAYS}),
     ],
 )  # fmt: skip
 def test_pictures_are_offered_where_there_is_something_to_draw(who, whom, times, more, titles, monkeypatch):
-    monkeypatch.setattr(page_pictures, "CELLS", 8)
     regrets = {
         Column("decision_task", "swap_regret", task=f"t{i}"): [1, 2] for i in range(more.get("tasks", 0))
     }
@@ -235,18 +233,25 @@ def test_pictures_are_offered_where_there_is_something_to_draw(who, whom, times,
     assert {*offered} == titles | {"Reliability"}
     assert all({*kind.natures} == {*whom} for kind in offered.values())
     most = {
-        EXPONENTS: (8, 8),
+        EXPONENTS: (400, 400),
         PARETO: (6, 12),
         "Reliability": (4, 4),
         TASKS: (2, 12),
         SLOPES: (2, 6),
-        DELAYS: (8, 4),
+        DELAYS: (400, 4),
     }
     assert {title: (kind.most, kind.forecasters) for title, kind in offered.items()}.items() <= most.items()
     if regrets:
         monkeypatch.setattr(page_pictures, "POINTS", 7)
         (tasks,) = (kind for kind in page_pictures.kinds(mine, ["ece", "cdl"], [], []) if kind.title == TASKS)
         assert tasks.forecasters == 7 // 3
+
+
+@pytest.mark.parametrize(("many", "offered"), [(400, True), (401, False)])
+def test_all_exponents_are_in_one_picture_of_at_most_four_hundred_pairs(many, offered):
+    mine = study({(f"f{i}", "n"): [1] for i in range(many)})
+    natures = {kind.title: kind.natures for kind in page_pictures.kinds(mine, ["ece"], ["ece"], [])}
+    assert (natures[EXPONENTS] == ["n"]) == offered
 
 
 def test_reliability_is_of_all_runs_and_levels_where_these_are_few(rich, monkeypatch):
@@ -298,7 +303,7 @@ def test_pictures_that_are_left_out_are_counted(undrawn):
     mine = results.study(cells(horizons=(10,), runs=1, natures=natures))
     page = page_of(mine, {}, len(mine.cells), "x.db")
     pairs = len(natures) * len([c for c in page_rows.shown_columns(mine) if not mine.columns[c].end])
-    assert len(page.drawn.curves) + len(page.drawn.others) == MOST
+    assert len(page.drawn.curves) + len(page.drawn.others) == MOST == 24
     assert (
         f"{pairs - len(page.drawn.curves)} of {pairs} pictures of a measure against a nature are left out."
         in " ".join(page.drawn.left)

@@ -341,16 +341,13 @@ def test_a_parameter_is_that_of_the_role_in_which_it_differs():
         sweep_table(both, ["ece"], "first")
 
 
-@pytest.mark.parametrize(("most", "refused"), [(4, False), (3, True)])
-def test_at_most_so_many_panels_are_drawn(most, refused, study, monkeypatch):
-    monkeypatch.setattr("onlinecal.report.sweep_plot.MOST", most)
-    if refused:
-        with pytest.raises(
-            InvalidParameter, match="4 panels against beta; expected at most 3, chosen by --forec"
-        ):
-            sweep_table(study, ["ece"], "beta")
-    else:
-        assert sweep_table(study, ["ece"], "beta")["panel"].nunique() == most
+def test_at_most_thirty_six_panels_are_drawn():
+    games = {(f"f{i}", "n"): [1] for i in range(36)}
+    assert sweep_table(made.study(games), ["ece"], "T")["panel"].nunique() == 36
+    with pytest.raises(
+        InvalidParameter, match="37 panels against T; expected at most 36, chosen by --forecaster"
+    ):
+        sweep_table(made.study(games | {("f36", "n"): [1]}), ["ece"], "T")
 
 
 def test_infinite_values_have_no_point_and_it_is_said():
