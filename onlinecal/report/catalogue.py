@@ -126,9 +126,7 @@ def _documentation(thing: Any) -> str:
 
 def _guarantees(thing: Any) -> tuple[Any, ...]:
     """The guarantees of a strategy at its default parameters; none where it has parameters without default."""
-    if not isinstance(thing, type) or any(
-        p["default"] is None and p["required"] for p in parameters_of(thing)
-    ):
+    if not isinstance(thing, type) or any(p["required"] for p in parameters_of(thing)):
         return ()
     return getattr(thing(), "guarantees", ())
 
@@ -153,7 +151,7 @@ def _facts(kind: str, thing: Any) -> dict[str, str]:
     from onlinecal.engine.steps import Player
 
     names = [name for name in FACTS if kind == "forecasters" or name != "deterministic"]
-    needed = {p["name"] for p in parameters_of(thing) if p["required"]}
+    needed = any(p["required"] for p in parameters_of(thing))
     # Facts that do not depend on parameters are on the class.
     spec = thing if needed else as_strategy(kind.removesuffix("s"), thing)
     spec = spec.facing(Categorical()) if isinstance(spec, OfClasses) else spec

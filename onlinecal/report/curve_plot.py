@@ -126,7 +126,7 @@ def draw_curves(axis: Any, part: pd.DataFrame, colours: Sequence[str] | None, na
         axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=0.8)
     _draw_known(axis, [line for _, line in part[part["mark"] == "known"].groupby("part")])
     # Of small letters, beside the sample of a line.
-    letters = max(30.0, 19.0 * axis.get_window_extent().width / axis.figure.dpi - 8.0)
+    letters = 19.0 * axis.get_window_extent().width / axis.figure.dpi - 8.0
     entries, arrows = [], 0
     for _, line in part[part["mark"] != "known"].groupby("part"):
         kind, place = line["mark"].iloc[0], int(line["place"].iloc[0])
