@@ -286,6 +286,8 @@ def test_every_picture_is_a_drawing_with_its_words(rich, monkeypatch):
     titles = [picture.title for picture in page.drawn.others]
     assert all(any(title.startswith(kind) for title in titles) for kind in kinds)
     assert len({*titles}) == len(titles)
+    wide = [picture.wide for picture in pictures]
+    assert page.html().count('<figure class="wide">') == sum(wide) < len(wide)
     for image, picture in zip(images, pictures, strict=True):
         svg = base64.b64decode(image["src"].removeprefix("data:image/svg+xml;base64,")).decode()
         assert svg == picture.svg
@@ -293,6 +295,8 @@ def test_every_picture_is_a_drawing_with_its_words(rich, monkeypatch):
         assert svg.strip().endswith("</svg>")
         # Nothing that a browser would fetch: links within the drawing, and what is in it.
         assert all(link.startswith(("#", "data:")) for link in re.findall(r'href="([^"]*)"', svg))
+        # Places are to a hundredth of a point.
+        assert not re.search(r"<[^<>]*\.\d{3}", svg)
         # The page says the caption, so the drawing does not.
         assert len(picture.caption) < 30 or picture.caption[:30] not in svg
         assert picture.caption in image["alt"]

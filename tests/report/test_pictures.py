@@ -202,13 +202,19 @@ def compared():
 
 
 def regretful():
-    """Regrets of two tasks that are far apart, one of them negative."""
+    """Regrets of four tasks that are far apart, one of them negative."""
     columns = {Column("decision_task", kind, task=task): [1.0, 2.0 + 400.0 * (task == "b")]
-               for kind in study_plot.KINDS for task in "ab"}  # fmt: skip
+               for kind in study_plot.KINDS for task in "abcd"}  # fmt: skip
     external = {Column("decision_task", "external_regret", task="a"): [-5.0, -7.0]}
     return made.study(
         *(made.cell(who, columns | external | {"cdl": [500.0, 700.0]}) for who in ("one", "two"))
     )
+
+
+def long_names():
+    """Forecasters and natures with names that are broken, and lose their middle."""
+    names = [f"{'long ' * 5}name {i} {'goes on ' * 6}" for i in range(2)]
+    return made.study(*(made.cell(who, [t, t], whom, (t,)) for who in names for whom in names for t in TIMES))
 
 
 def wide():
@@ -234,6 +240,9 @@ def fine_classes():
 RARE = {
     "curves, bounds": Case(lambda _: (bounded(),), None),
     "curves, negative": Case(lambda _: ([curve([-4, -30, 9, -900])],), None),
+    "curves, narrow": Case(lambda s: (s.curves(["ece", "cdl", "smooth_ce"]),), None,
+                           options={"width": 5.0, "columns": 2, "dark": True, "title": "some words " * 13}),
+    "exponents, long names": Case(lambda _: (long_names(),), None),
     "curves, many": Case(lambda _: (many("multi_ece"),), None, options={"groups": many("ece @ odd")[:2]}),
     "runs, negative": Case(lambda _: ([curve([[-1, 1], [2, 3], [4, 5], [5, 6]])],), None),
     "slopes, fitted": Case(lambda _: ([powers()],), None),
@@ -248,6 +257,7 @@ RARE = {
     ),
     "reliability, corp of many": Case(lambda _: samples(), None, options={"kind": "corp"}),
     "reliability, corp of one": Case(lambda _: ([0.5] * 9, [0, 1, 1] * 3), None, options={"kind": "corp"}),
+    "reliability, many levels": Case(lambda _: samples(levels=199), None),
     "reliability, grid": Case(lambda _: (grid(),), None),
     "witness, many": Case(lambda _: samples(), None),
     "triangle, cells": Case(lambda _: fine_classes(), None),
@@ -460,6 +470,17 @@ def test_panels_are_in_lines_of_about_the_same_length(many, across):
     assert [axis.get_ylabel() for axis in fig.axes] == [
         "" if i % across else "total T·μ" for i in range(many)
     ]
+
+
+@pytest.mark.parametrize(("many", "across"), [(6, 6), (7, 4)])
+def test_pairs_of_a_forecaster_and_a_nature_are_up_to_six_beside_each_other(many, across):
+    fig = oc.plots.witness({("one", f"n{i}"): samples(20, levels=2) for i in range(many)})
+    assert max(axis.get_subplotspec().colspan.stop for axis in fig.axes) == across
+
+
+def test_of_a_world_the_first_two_hundred_questions_are_drawn():
+    rounds = oc.worlds.observe(F.Unchanged(), oc.worlds.Queue(reacts="leave"), horizon=201)
+    assert oc.plots.world(rounds, caption=False).legends[0].get_title().get_text() == "200 questions"
 
 
 def test_saving(tmp_path):

@@ -30,6 +30,16 @@ def test_a_table_that_is_too_wide_has_broken_headings_and_then_parts(width, head
     assert lines[-1] == "A `note`"
 
 
+def test_names_of_more_than_sixteen_letters_and_intervals_are_broken_where_headings_alone_are_not_enough():
+    table = Table(
+        "", of_rows(["who", "mean"], [["a name with tens", "123 ± 456"], ["a name with seven", "7"]])
+    )
+    assert table.lines(28)[1:] == ["a name with tens   123 ± 456", "a name with seven          7"]
+    assert table.lines(27)[1:] == [
+        "a name with tens    123", "                  ± 456", "a name with           7", "seven",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("text", "width", "lines"),
     [
