@@ -281,11 +281,11 @@ def _numbers(
 ) -> tuple[Floats, bool, NDArray[np.bool_]]:
     """A column as numbers, NaN for none; whether some have per cent signs; and which are empty."""
     # `grouped`: where commas are also between cells, 1,200 is not read, as it may be 1.2 or 1200.
-    # Neither a date nor a list is a number. Polars reads plain numbers to the float64 next to them; all else is read
+    # A date is no number. Polars reads plain numbers to the float64 next to them; all else is read
     # once for each text.
     import polars as pl
 
-    if cells.dtype.is_temporal() or cells.dtype.is_nested():
+    if cells.dtype.is_temporal():
         return np.full(len(cells), np.nan), False, cells.is_null().to_numpy()
     values = cells.cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
     rest = np.flatnonzero(~np.isfinite(values))
@@ -317,9 +317,9 @@ def moments(cells: "pl.Series") -> tuple[Floats, bool, NDArray[np.bool_]]:
     if cells.dtype.is_numeric():
         return _numbers(cells)
     # Two quick ways, of which a test holds that they read as `as_time` does.
-    values: Floats | None = cells.cast(pl.Float64, strict=False).to_numpy()
-    if values is None or not np.isfinite(values).all():
-        values = _plain_dates(cells.cast(pl.String).fill_null(""))
+    numbers = cells.cast(pl.Float64, strict=False).to_numpy()
+    plain = np.isfinite(numbers).all()
+    values = numbers if plain else _plain_dates(cells.cast(pl.String).fill_null(""))
     if values is not None:
         return values.copy(), False, np.zeros(len(values), dtype=bool)
     place, words = distinct(cells)

@@ -57,6 +57,9 @@ def test_keys_are_those_on_record():
     assert [key(thing) for thing in (Constant(0.25), b"ab", np.arange(3.0))] == [
         "b20a47c7b82cfcd7b21c0713f545854e", "4e56e7abc33935890dad2fcfa6df4104", "7a5225009e2c26bc97e325b43008a92c",
     ]  # fmt: skip
+    assert [content(each) for each in (math, oc.tasks)] == [
+        {"module": name} for name in ("math", "onlinecal.decisions.tasks")
+    ]
 
 
 # ---------------------------------------------------------------- values

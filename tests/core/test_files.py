@@ -120,6 +120,11 @@ def test_columns_of_numbers(tmp_path, text, column, found):
         assert read.numbers(column).tolist() == found
 
 
+def test_a_plain_file_is_read_where_it_lies(tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.copyfileobj", lambda *_: pytest.fail("it was copied"))
+    assert table(tmp_path, "p\n0.25\n").numbers("p").tolist() == [0.25]
+
+
 def test_standard_input(monkeypatch):
     given = io.TextIOWrapper(io.BufferedReader(io.BytesIO("p\n0.25\n".encode("utf-16"))))
     monkeypatch.setattr(sys, "stdin", given)
@@ -237,7 +242,9 @@ def test_packed_files_are_unpacked(tmp_path, suffix):
 
 NONE = {
     "f.csv.gz": (gzip.compress(b"p,y\n" + b"0.5,1\n" * 99)[:-30], "cannot be unpacked"),
-    "f.parquet": (b"p,y\n0.5,1\n", "is not a Parquet file"), "f.csv.zst": (b"", "cannot be unpacked; expected .gz"),
+    "f.parquet": (b"p,y\n0.5,1\n", "is not a Parquet file"),
+    "f.parquet.gz": (gzip.compress(b"PAR1\xff"), "is not a Parquet file"),
+    "f.csv.zst": (b"", "cannot be unpacked; expected .gz"),
     "f.csv.zip": (zipped(b"p,y\n", b"p,y\n"), "cannot be unpacked: it holds several files; expected one"),
     "none\0.csv": (None, "no such file, for its name has a NUL"),
     "none.csv": (None, "no such file"), "none.parquet": (None, "no such file"), ".": (None, "is a directory"),

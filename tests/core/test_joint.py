@@ -65,6 +65,10 @@ def test_levels_weights_and_rounding():
     gamma = SAMPLES([0.5, 0.2, 0.5], [1, 1, 0], weights=[3, 0, 1])
     parts = gamma.predictions, gamma.counts, gamma.positives, gamma.means
     assert [part.tolist() for part in parts] == [[0.5], [4], [3], [0.75]]
+    # Of two levels that are one in 1 − v.
+    gamma = COUNTS([1e-17, 2e-17], [4, 2], [1, 1]).flip()
+    parts = gamma.predictions, gamma.counts, gamma.positives, gamma.means
+    assert [part.tolist() for part in parts] == [[1.0], [6], [4], [4 / 6]]
 
 
 @pytest.mark.parametrize("m", [1, 3, 7, 49, 10**6])
@@ -169,7 +173,7 @@ def weighted(*weights):
         (COUNTS, ([0.5], [-1], [0]), "counts"), (COUNTS, ([0.5, 0.6], [1], [1]), "as many"),
         (COUNTS, ([], [], []), "empty"), (COUNTS, ([0.5], [0], [0]), "positive finite total"),
         (LEVELS, ([0.5, 0.5], [1, 1], [0, 0]), "increase"), (LEVELS, ([0.5], [1], [1.5]), "means"),
-        (LEVELS, ([0.2, 0.5], [1, 0], [0, 0]), "mass"),
+        (LEVELS, ([0.2, 0.5], [1, 0], [0, 0]), r"mass\[1\] is 0; expected positive"),
     ],
 )  # fmt: skip
 def test_bad_input_is_named(make, arguments, said):

@@ -54,10 +54,11 @@ def test_progress_below_a_cell_goes_when_it_is_done(told, monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     with Progress(10) as bar:
         bar.describe("<drift>")
-        bar.advance(5)
-        bar._at = 0.0
-        bar.advance(6)
+        for work in (5, 6):
+            bar._at = 0.0
+            bar.advance(work)
     assert told[1].startswith('<progress value="0.0000" max="1"></progress> 0 %')
+    assert told[2].startswith('<progress value="0.5000" max="1"></progress> 50 %')
     assert told[-2].startswith('<progress value="1.0000" max="1"></progress> 110 %')
     assert "&lt;drift&gt;" in told[1]
     assert told[0] == told[-1] == ""

@@ -76,8 +76,9 @@ def test_a_single_slow_measure_shows_progress_by_a_clock(monkeypatch, ticks):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (_rate, {0.784: "0.78", 9.94: "9.9", 9.96: "10", 9990: "9990", 1e4: "10 k", 99_400: "99 k", 1e5: "0.1 M"}),
-        (_time, {0.4: "0 s", 99: "99 s", 100: "2 min", 5970: "100 min", 6000: "2 h", 9000: "2 h", 36_000: "10 h"}),
+        (_rate, {0.784: "0.78", 9.94: "9.9", 9.96: "10", 9990: "9990", 1e4: "10 k", 99_400: "99 k", 2e6: "2.0 M",
+                 1e5: "0.1 M"}),
+        (_time, {0.4: "0 s", 99: "99 s", 100: "2 min", 5970: "100 min", 6000: "2 h", 9000: "2 h", 12_601: "4 h"}),
     ],
 )  # fmt: skip
 def test_rates_and_times_have_two_digits_or_three(words, said):

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
@@ -106,6 +107,16 @@ def test_a_strategy_is_built_from_a_name_and_parameters():
 def test_what_cannot_be_built_is_said(name, options, error, said):
     with pytest.raises(error, match=said):
         s.build("nature", KNOWN, name, options)
+
+
+def test_what_cannot_be_made_is_called_as_it_was_asked_for():
+    for given, name in ((("mine",), "mine"), ((), "made_of_others")):
+        with pytest.raises(InvalidParameter, match=f"nature '{name}' needs the parameter 'parts'"):
+            s.make("nature", MadeOfOthers, *given)
+        with pytest.raises(InvalidParameter, match=f"nature '{name}' cannot be made: ZeroDivisionError"):
+            s.make("nature", MadeOfOthers, *given, parts=(), inner=0)
+    with pytest.raises(InvalidParameter, match="forecaster 'rounded' needs the parameter 'of'"):
+        as_forecaster(partial(f.Rounded, m=3))
 
 
 def test_a_plain_class_may_have_attributes_of_any_name():

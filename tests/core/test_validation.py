@@ -76,6 +76,14 @@ def test_other_vectors_of_numbers_are_good(p):
     assert gamma.positives.tolist() == [1.0, 0.0]
 
 
+def test_amounts_above_a_number_are_outcomes():
+    assert J.from_samples([0.5] * 3, [1, 2, 3], above=2).positives.tolist() == [1.0]
+    assert J.from_samples([0.5], [1], above=-1e308).positives.tolist() == [1.0]
+    for above in (1.05e308, -1.05e308):
+        with pytest.raises(InvalidParameter, match=r"above = .*; expected a number in \[-1e\+308, 1e\+308\]"):
+            J.from_samples([0.5], [1], above=above)
+
+
 def test_eight_labels_are_told():
     with pytest.raises(InvalidData, match=r"y\[0\] = 'a'; .* \(there are: 'a' in 1 row, .*, 'h' in 1 row\)$"):
         J.from_samples(np.full(9, 0.5), list("abcdefghi"))

@@ -79,6 +79,9 @@ def test_solve_of_classes(tmp_path):
     found = json.loads(onlinecal("solve --classes 4 --m 1 --horizon 2 --json", cwd=tmp_path).stdout)
     assert (found["value"], found["rational"], found["q"]) == (1.5, "3/2", [0.25] * 4)
     assert [each["weight"] for each in found["law"]] == [0.25] * 4
+    found = json.loads(onlinecal("solve --classes 3 --m 3 --horizon 2 --json", cwd=tmp_path).stdout)
+    assert found["error"] == float(abs(Fraction(16, 15) - Fraction(found["value"]))) > 0.0
+    assert [sum(each["forecast"]) for each in found["law"]] == pytest.approx([1.0] * len(found["law"]))
     said = onlinecal("solve --classes 3 --m 1 --horizon 3 --sight draw", cwd=tmp_path).stdout
     assert "value       3\n" in said
     assert "nature      class 1 for that forecast" in said

@@ -9,6 +9,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.guarantee import Forecasters, Guarantee
 from onlinecal.engine.game import Game
 from onlinecal.engine.horizon import checkpoints
 from onlinecal.engine.memory import bytes_of_run
@@ -304,7 +305,11 @@ def test_open_questions_of_a_curve_are_those_of_its_rounds(horizon):
     assert now.open is None
 
 
-def test_guarantees_are_drawn_only_where_they_hold_and_certificates_too():
+class Bound(oc.worlds.Beds):
+    """A world with a bound of its own."""
+
+
+def test_guarantees_are_drawn_only_where_they_hold_and_certificates_too(monkeypatch):
     natures = [N.Contrarian(), N.Contrarian(sees="draw")]
     study = oc.play(F.ForecastHedging(), natures, horizon=50, runs=1, measures=["ece"])
     # Hedging mixes, so what a contrarian that sees the law forces on deterministic forecasters is not forced on it.
@@ -322,6 +327,12 @@ def test_guarantees_are_drawn_only_where_they_hold_and_certificates_too():
     ):  # fmt: skip
         (cell,) = cells([100], 1, panel=Panel.of("ece"), forecasters=[own], natures=[world])
         assert [p.bound for p in promises(cell)] == bounds
+    # A bound from below is of the questions that are known in the end.
+    half = Guarantee("ece", "T/2", lambda t: t / 2, "expected", Forecasters.EVERY, "nowhere", upper=False,
+                     delayed=lambda known, most: known / 2)  # fmt: skip
+    (cell,) = cells([100], 1, panel=Panel.of("ece"), natures=[Bound(beds=5)], forecasters=[F.Constant()])
+    monkeypatch.setattr(Bound, "guarantees", (half,))
+    assert [p.bound for p in promises(cell)] == [95 / 2]
     curve = oc.play(F.AlmostOneStepAhead(), N.Drift(), horizon=900, runs=2).curve("distance_certificate")
     assert curve.promises[0][1].bound == 61.0
     assert curve.totals.max() <= 61.0

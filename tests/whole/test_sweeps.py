@@ -164,6 +164,7 @@ def test_a_dry_run_plays_nothing(tmp_path):
     rows = json.loads(onlinecal("run a.toml --dry-run --resume --json", cwd=tmp_path).stdout)
     assert (rows["cells"], rows["finished"], rows["new"], rows["run_rounds"]) == (3, 2, 1, 60)
     said = onlinecal("run a.toml --dry-run", cwd=tmp_path).stdout
+    assert said.startswith("3 cells: 3 new\n")
     assert said.endswith("results/a.db exists; --dry-run --resume counts what is in it\n")
 
 
