@@ -105,6 +105,7 @@ def test_what_is_no_csv_is_refused_with_its_line(tmp_path, data, options, said):
         ('p,w\n"0,5",950\n', "p", [0.5]), ("p;w\n0,5;1,200\n", "w", [1.2]),
         # Lines above the header.
         ("sep=;\np;y\n0.5;1\n0.25;x\n", "p", [0.5, 0.25]), ("sep=;\np;y\n0.5;1\n0.25;x\n", "y", "line 4: .* is 'x'"),
+        ("sep=;\np, q;y, r\n0.5;1\n", "p, q", [0.5]),
         ('"sep=|"\r\n\r\np|y\r\n0.5|1\n0.25|x\n', "y", "line 5: .* is 'x'"),
         ("# made, by hand\n#\np,y\n0.5,1\n0.25,x\n", "y", "line 5: .* is 'x'"),
         ("# made by hand\n# p,y\n0.5,1\n0.25,x\n", "# p", [0.5, 0.25]),
@@ -146,7 +147,9 @@ def test_records(tmp_path, name):
     assert found.outcomes("y")[0].tolist() == [1.0, 0.0, 1.0]
     with pytest.raises(InvalidData, match="row 3: column 'p' is missing"):
         found.numbers("p", percent=True)
-    with pytest.raises(InvalidData, match="is not a JSON"):
+    with pytest.raises(
+        InvalidData, match=r"is not a JSONL? file of records: .*; expected records with names"
+    ):
         table(tmp_path, "p,y\n0.5,1\n", name.removesuffix(".gz"))
     several, columns = '{"a": [{"p": 0.5}], "b": [{"p": 1}]}', '{"p": {"0": 0.5}, "y": {"0": 1}}'
     for text in ["[[0.5, 1], [0.25, 0]]", "[0.5, 0.25]", "[]", several, *[columns] * (name == "f.json")]:
@@ -213,6 +216,13 @@ WRITTEN = {
 }  # fmt: skip
 
 
+def test_times_that_go_back(tmp_path):
+    with pytest.raises(
+        InvalidData, match="line 4: column 't' goes back in time, from 3 to 2; expected rows in order"
+    ):
+        times(table(tmp_path, "t\n1\n3\n2\n2\n1\n"), "t")
+
+
 @pytest.mark.parametrize("written", WRITTEN)
 def test_times(tmp_path, written):
     if WRITTEN[written] is not None:
@@ -242,7 +252,7 @@ def test_packed_files_are_unpacked(tmp_path, suffix):
 
 NONE = {
     "f.csv.gz": (gzip.compress(b"p,y\n" + b"0.5,1\n" * 99)[:-30], "cannot be unpacked"),
-    "f.parquet": (b"p,y\n0.5,1\n", "is not a Parquet file"),
+    "f.parquet": (b"p,y\n0.5,1\n", "is not a Parquet file: "),
     "f.parquet.gz": (gzip.compress(b"PAR1\xff"), "is not a Parquet file"),
     "f.csv.zst": (b"", "cannot be unpacked; expected .gz"),
     "f.csv.zip": (zipped(b"p,y\n", b"p,y\n"), "cannot be unpacked: it holds several files; expected one"),
@@ -256,8 +266,9 @@ def test_files_that_are_none(tmp_path, name):
     data, said = NONE[name]
     if data is not None:
         (tmp_path / name).write_bytes(data)
-    with pytest.raises(InvalidData, match=said):
+    with pytest.raises(InvalidData, match=said) as refused:
         Table(tmp_path / name)
+    assert "Error(" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,9 @@ def test_amounts_above_a_number_are_outcomes():
     for above in (1.05e308, -1.05e308):
         with pytest.raises(InvalidParameter, match=r"above = .*; expected a number in \[-1e\+308, 1e\+308\]"):
             J.from_samples([0.5], [1], above=above)
+    for words in ({"positive": 1}, {"drop": 1}):
+        with pytest.raises(InvalidParameter, match="above = 2 beside labels; expected one or the other"):
+            J.from_samples([0.5, 0.5], [1, 3], above=2, **words)
 
 
 def test_eight_labels_are_told():

@@ -97,6 +97,7 @@ def test_what_is_printed_holds_for_the_rational_value(tmp_path, m, horizon):
     low, high = re.search(r"between ([\d.]+) and ([\d.]+), certified", words).groups()
     found = value_bracket(m, horizon, 1.5, progress=False)
     assert Fraction(low) <= Fraction(found.lower) <= exact <= Fraction(found.upper) <= Fraction(high)
+    assert max(len(each.replace(".", "")) for each in (low, high)) == 12
 
 
 def test_exploit(tmp_path):

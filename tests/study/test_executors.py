@@ -5,10 +5,11 @@ import os
 import pickle
 import random
 import re
+import signal
 import subprocess
 import sys
 import threading
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -168,6 +169,33 @@ def test_of_a_cell_in_parts_the_first_error_is_told_and_of_the_workers_any_ends_
     assert sorted(type(each).__name__ for each in found) == ["Batch", "InvalidForecast"]
     with pytest.raises(WorkerError, match="the workers cannot play: KeyError: 'x'"):
         results(small([made(Mean)]), Disorderly(loses=lambda unit: 1, why=KeyError("x")))
+
+
+@pytest.mark.parametrize(("free", "size"), [(8e9, "4000000000"), (np.inf, "1000000000000000")])
+@pytest.mark.parametrize("own", [None, "7"])
+def test_processes_share_the_memory_that_is_free_and_begin_without_hearing_an_interrupt(
+    monkeypatch, free, size, own
+):
+    begun = []
+
+    class Pool:
+        def __init__(self, *_, env, **options):
+            begun.append((env, signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])))
+
+        def submit(self, *_):
+            return Future()
+
+        def shutdown(self, **_): ...
+
+    monkeypatch.setattr("loky.ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(executors, "free_memory", lambda: free)
+    monkeypatch.delenv(executors.KEPT, raising=False)
+    if own:
+        monkeypatch.setenv(executors.KEPT, own)
+    with Processes(2) as executor:
+        executor.submit(None)
+    assert begun == [({executors.KEPT: own or size}, True)]
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
 def test_as_many_units_are_given_at_once_as_the_executor_takes(monkeypatch):

@@ -13,7 +13,7 @@ from onlinecal.measures import MEASURES
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Entry, plan, play_cell
 from onlinecal.study import gammas as gammas_module
-from onlinecal.study.gammas import Gammas, Packer, whole_runs
+from onlinecal.study.gammas import Gammas, Group, Packer, joined, whole_runs
 from onlinecal.study.panel import Panel
 
 F, N = oc.forecasters, oc.natures
@@ -121,6 +121,15 @@ def test_gamma_of_more_levels_than_are_kept():
     # Grids are kept whatever is said.
     held, known = packed_and_known(F.ForecastHedging(m=30), N.Drift(), [500], keep=2)
     assert all(same(known[0][0][run], held.of(0, run)) for run in range(3))
+
+
+def test_of_several_groups_those_with_something_new_are_kept():
+    """A run that is new, whole or not, or one that is whole for the first time."""
+    groups = new, _, part, whole, _ = [
+        Group(first, bytes(which), ())
+        for first, which in ((0, [0, 1]), (1, [1]), (2, [0]), (0, [1, 1]), (1, [1, 0]))
+    ]
+    assert joined(groups) == (new, part, whole)
 
 
 # ---------------------------------------------------------------- found again
