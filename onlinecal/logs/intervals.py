@@ -71,7 +71,7 @@ def joint_radii(kinds: Sequence[Floats], level: float) -> Floats:
         return np.full(len(scale), math.inf)
     safe = np.where(scale > 0.0, scale, 1.0)
     times = max(order_statistic((draws / safe).max(axis=1), level) for draws in kinds)
-    return np.where(scale > 0.0, scale * times, 0.0) if times < math.inf else np.full(len(scale), math.inf)
+    return scale * times if times < math.inf else np.full(len(scale), math.inf)
 
 
 def mean_interval(

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import onlinecal as oc
 from onlinecal.cli import app
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.logs import class_draws
 from onlinecal.logs import classes as module
 from onlinecal.logs.classes import evaluate_classes
@@ -519,6 +519,22 @@ def test_both_reductions_of_whatever_holds_them(reduction, want):
         found = oc.binary_forecasts(*given, reduction=reduction, **options)
         assert tuple(one.tolist() for one in found) == want
         assert not np.shares_memory(found[0], P)
+
+
+@pytest.mark.parametrize(
+    ("row", "taken"),
+    [
+        ([0.5, 0.4], True), ([0.5, 0.3], False), ([0.33, 0.33, 0.33], True), ([0.33, 0.33, 0.32], False),
+        ([0.049] * 19 + [0.059], True), ([0.049] * 19 + [0.058], False), ([0.5, 0.4951], True), ([0.5, 0.4949], False),
+    ],
+)  # fmt: skip
+def test_sums_of_a_row_may_miss_1_by_what_rounding_changes(row, taken):
+    """By half a unit of the last decimal for each class, of one to three decimals; else by 0.005."""
+    if taken:
+        assert oc.binary_forecasts([row], [0])[0].tolist() == [max(row)]
+    else:
+        with pytest.raises(InvalidData, match="expected 1, within"):
+            oc.binary_forecasts([row], [0])
 
 
 @pytest.mark.parametrize("named", [[], ["-f", "sun", "-f", "rain", "-f", "snow"]])

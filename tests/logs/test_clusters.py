@@ -142,6 +142,13 @@ def length_by_definition(x):
     )
 
 
+def test_dependence_of_few_or_equal_totals_and_the_longest_blocks():
+    """Of two totals the errors are opposite. Blocks are no longer than three square roots of the number."""
+    assert lags_of(np.array([1.0, -1.0])).correlation == -0.5
+    assert blocks_in_time(np.zeros(50)) == (None, 1.0, "")
+    assert lags_of(np.repeat([1.0, -1.0], 10_000)).length == np.ceil(3.0 * 20_000**0.5)
+
+
 @pytest.mark.parametrize(("rho", "n"), [(0.5, 2000), (0.9, 2000), (0.5, 500)])
 def test_blocks_are_of_the_stated_length(rho, n):
     """Residuals that do not depend stay single rows, or their clusters."""
@@ -194,6 +201,12 @@ def test_samples_near_a_point_are_clusters_or_rows(monkeypatch, at_once):
         gamma_ = oc.JointDistribution.from_samples(p, y_)
         found = Clustered(gamma_, (p, y_, w), of).samples_near(None, place, gamma_.means)
         assert found == pytest.approx(np.full(20, samples))
+    # Thirty clusters of three rows, of which two have either outcome in turn, tell as much as all rows.
+    for clusters, samples in ((29, 29.0), (30, 90.0)):
+        p_, y_ = np.full(3 * clusters, 0.5), np.resize([1.0, 0.0, 0.0, 0.0, 1.0, 1.0], 3 * clusters)
+        gamma_, of = oc.JointDistribution.from_samples(p_, y_), np.arange(3 * clusters) // 3
+        found = Clustered(gamma_, (p_, y_, np.ones(len(p_))), of).samples_near(None, place[:1], gamma_.means)
+        assert found == pytest.approx([samples])
     # Places beyond those of levels, as where more than a thousand levels are spread on a grid.
     beyond = np.ones((3, 25)), place, np.full(3, 0.5)
     assert five.samples_near(*beyond) == pytest.approx(np.full(3, 800.0))
@@ -218,10 +231,20 @@ def test_rows_that_depend_in_their_order_are_warned_of_or_in_blocks_of_time(seed
     assert "too optimistic" not in said
 
 
-@pytest.mark.parametrize(("clusters", "share"), [(29, 1.0), (40, 0.0)])
-def test_outcomes_of_few_clusters_are_drawn_as_alike_as_can_be(clusters, share):
-    """Of which it cannot be told how far they depend: here in each cluster the outcomes are opposite."""
-    p, y, labels = np.full(2 * clusters, 0.5), np.tile([0.0, 1.0], clusters), np.arange(2 * clusters) // 2
+@pytest.mark.parametrize(
+    ("clusters", "said", "outcomes", "share"),
+    [(29, 0.5, [0.0, 1.0], 1.0), (30, 0.5, [0.0, 1.0], 0.0), (60, 1.0, [0.0, 0.0, 1.0, 1.0], 1.0)],
+)
+def test_outcomes_of_few_clusters_are_drawn_as_alike_as_can_be(clusters, said, outcomes, share):
+    """Of which it cannot be told how far they depend: here in each cluster the outcomes are opposite.
+
+    Those of sure forecasts, which are wrong in whole clusters, are also drawn so.
+    """
+    p, y, labels = (
+        np.full(2 * clusters, said),
+        np.resize(outcomes, 2 * clusters),
+        np.arange(2 * clusters) // 2,
+    )
     gamma = oc.JointDistribution.from_samples(p, y)
     assert Clustered(gamma, (p, y, np.ones(len(p))), labels).shared == share
 

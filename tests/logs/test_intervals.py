@@ -79,6 +79,19 @@ def test_extreme_losses_and_few_draws(monkeypatch):
     assert (order_statistic(values, 0.5), order_statistic(np.arange(999.0), 0.95)) == (10.0, 949.0)
 
 
+def test_a_row_of_hardly_a_weight_is_no_sample():
+    """Floats hold no square of 1e-200; the row has no loss that might be the largest."""
+    p, y, w = (
+        np.append(np.full(40, 0.3), 0.9),
+        np.append(np.arange(40) % 3 // 2, 0),
+        np.append(np.ones(40), 1e-200),
+    )
+    with_it, without = (
+        evaluate(p[:n], y[:n], weights=w[:n], measures=["brier"], bootstrap=99).rows[0] for n in (41, 40)
+    )
+    assert with_it.interval == pytest.approx(without.interval)
+
+
 @pytest.mark.parametrize("name", ["scdl", "scdl_binned"])
 def test_points_of_a_grid_with_hardly_a_weight(name):
     """A weight near 1e-298, of which floats hold no square, is that of the point 1/m."""
@@ -400,6 +413,14 @@ def test_changes_are_drawn_in_parts(monkeypatch):
         for kind in ("resampled", "calibrated"):
             changes = resample.changes(kind, 25, np.random.default_rng(0))
             assert [len(change.residuals) for change in changes] == parts
+
+
+@pytest.mark.parametrize("most", [40, 39])
+def test_levels_are_drawn_at_groups_where_there_are_more_than_so_many(monkeypatch, most):
+    monkeypatch.setattr(resampling, "MOST_LEVELS", most)
+    gamma = JointDistribution.from_samples(np.arange(40) / 40, np.arange(40) % 2)
+    (change,) = Resample(gamma, None).changes("resampled", 5, np.random.default_rng(0))
+    assert (change.gamma is gamma) is (most == 40)
 
 
 def test_many_levels_are_drawn_at_groups_of_equal_weight(seed):

@@ -124,6 +124,10 @@ def test_groups_and_stretches_of_time(tmp_path):
         near = [np.abs(ends - int(100 * k / 8)).min() for k in range(1, 8)]
         assert [np.abs(starts - int(100 * k / 8)).min() for k in range(1, 8)] == near
         assert set(starts) <= set(ends)
+    # Of two ends as near the earlier one is taken.
+    days = pd.DataFrame({"day": [0, 1, 1, *range(2, 15)], "p": 0.5, "y": np.arange(16) % 2})
+    blocks = report(tmp_path, days, NONE, time="day", forecasts=("p",)).columns[0].blocks
+    assert [part.rows for part in blocks[:2]] == [1, 3]
     table.loc[:4, "site"] = "west"
     assert any("'west'" in said for said in report(tmp_path, table, by=("site",), forecasts=("p",)).cautions)
 
