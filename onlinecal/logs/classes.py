@@ -378,7 +378,7 @@ def _others(gamma: ClassDistribution, known: set[str], interval: Ends | None, se
     for name in ("smooth_ce", "cdl", "u_calibration"):
         name += "" if few else "_bracket"
         rows.append(ClassRow(name, getattr(measures, name)(gamma)))
-    whole = (gamma.tallies == np.rint(gamma.tallies)).all() and gamma.weight >= 2
+    whole = (gamma.tallies == np.rint(gamma.tallies)).all()
     if gamma.levels > MOST_PAIRS and whole:
         rows.append(ClassRow("kernel_ce_squared", measures.kernel_ce_squared(gamma, block=BLOCK, seed=seed)))
     elif "kernel_ce" not in known and gamma.levels <= MOST_PAIRS:

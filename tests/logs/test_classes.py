@@ -136,11 +136,27 @@ def test_the_error_of_a_rare_class_is_found_beside_the_noise_of_frequent_ones():
     assert found.classes[0].adjusted > 0.05
 
 
-@pytest.mark.parametrize(("few", "said"), [(5, False), (6, True)])
-def test_levels_of_few_rows_are_cautioned_against_from_six_in_a_hundred_on(few, said):
-    p = np.repeat([[0.2, 0.3, 0.5], [0.3, 0.3, 0.4]], [100 - few, few], axis=0)
-    cautions = evaluate_classes(p, np.arange(100) % 3, draws=0).cautions
+@pytest.mark.parametrize(("few", "said"), [(50, False), (51, True)])
+def test_levels_of_few_rows_are_cautioned_against_where_they_have_more_than_a_twentieth(few, said):
+    p = np.repeat([[0.2, 0.3, 0.5], [0.3, 0.3, 0.4], [0.4, 0.3, 0.3]], [1000 - few, 25, few - 25], axis=0)
+    cautions = evaluate_classes(p, np.arange(1000) % 3, draws=0).cautions
     assert any("are on levels with fewer than 30" in each for each in cautions) is said
+
+
+def test_events_with_too_few_times_are_cautioned_against():
+    """Outcomes that are alike for long: so are errors of both classes, and those of the top label if it stays."""
+    y = np.repeat([0, 1], 30)
+    for p, said in (
+        ([[0.6, 0.4], [0.4, 0.6]], "no p-values, and some intervals lack: errors near each other in time are alike"),
+        ([[0.6, 0.4], [0.6, 0.4]], "no intervals and p-values: errors near each other in time are alike"),
+    ):  # fmt: skip
+        p = np.tile(p, (30, 1))
+        (one,) = evaluate_classes(p, y, in_time=True, draws=9).cautions
+        assert one.startswith(said)
+        assert evaluate_classes(p, y, draws=9).cautions == ()
+    # Clusters are no blocks of times, and neither are rows that do not depend.
+    assert evaluate_classes(p, y, clusters=np.arange(60) // 2, draws=9).cautions == ()
+    assert evaluate_classes(p, np.arange(60) % 2, in_time=True, draws=9).cautions == ()
 
 
 @pytest.mark.parametrize(("classes", "said"), [(4, "'1', '2', '3'"), (5, "'1', '2', '3', …")])
@@ -164,6 +180,37 @@ def test_what_takes_long_is_bracketed_or_left_out_from_a_size_on(monkeypatch):
             assert (lacks in names, instead in names) == (limit == most, instead is not None and limit < most)
             said = any("sets of 3 classes are not measured" in each for each in found.cautions)
             assert said is (name == "SETS" and limit < most)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "most", "w", "name", "tested"),
+    [
+        (3, 3, None, "kernel_ce", True), (2, 3, None, "kernel_ce", False), (2, 2, None, "kernel_ce_squared", False),
+        (2, 2, 0.5, None, False),
+    ],
+)  # fmt: skip
+def test_pairs_of_levels_are_left_out_of_draws_and_then_of_what_happened(
+    monkeypatch, drawn, most, w, name, tested
+):
+    """From a number of levels on, here three. The same of sets of classes, of which there are three, too."""
+    monkeypatch.setattr(class_draws, "PAIRS", drawn)
+    monkeypatch.setattr(class_draws, "DRAWN_SETS", 3 * drawn)
+    monkeypatch.setattr(module, "MOST_PAIRS", most)
+    monkeypatch.setattr(module, "BLOCK", 30)
+    p = np.repeat([[0.2, 0.3, 0.5], [0.1, 0.3, 0.6], [0.5, 0.3, 0.2]], 10, axis=0)
+    weights = None if w is None else np.full(30, w) + np.arange(30)
+    rows = {row.name: row for row in evaluate_classes(p, np.arange(30) % 3, weights=weights, draws=9).rows}
+    assert [each for each in rows if each.startswith("kernel")] == [name] * (name is not None)
+    assert (rows["setwise ece"].p_value is not None) is tested
+    assert name is None or (rows[name].p_value is not None) is tested
+
+
+def test_sets_of_twelve_classes_are_looked_at():
+    for k, many in ((12, (2**11 - 1) * 40), (13, np.inf)):
+        gamma = oc.ClassDistribution.from_samples(
+            np.random.default_rng(k).dirichlet(np.ones(k), 40), np.zeros(40)
+        )
+        assert class_draws.sets_of(gamma) == many
 
 
 EDGES = {
