@@ -108,7 +108,7 @@ def value_bracket(
         solution = solved(record, alphabet, "law", progress=progress, threads=threads)
         assert solution.values is not None
         # The charges of rounds are, like the totals at the end, not exact.
-        error = solution.error + ROUNDING * horizon * record.largest * (not ece)
+        error = solution.error + ROUNDING * horizon * (not ece)
         found.append(solution.values + sign * error)
         states = max(states, solution.states)
     lowers, uppers = locked(np.maximum(found[0], 0.0)), locked(found[1])

@@ -18,8 +18,8 @@ SYMMETRIC = frozenset(
     {"ece", "smooth_ce", "kernel_ce", "cutoff_ce", "cdl", "v_cdl", "u_calibration", "distance_lower"}
 )
 
-#: the kinks of measures that depend on more than biases and have a kernel for many ends at once
-_AT_ONCE = {"cdl": 2, "v_cdl": 1}
+#: measures that depend on more than biases and have a kernel for many ends at once: whether it is of tasks of one kink
+_AT_ONCE = {"cdl": False, "v_cdl": True}
 
 #: how much the total of a measure that is exact up to rounding may err, as a share of T
 ROUNDING = 1e-12

@@ -159,8 +159,8 @@ def cdl_of_levels(v, n, q) -> tuple[float, float, float, float, float]:
 
 
 @kernel
-def kink_totals(v, counts, kinks):
-    """T·CDL, or (`kinks` = 1) T·V-CDL, of many Γ on one grid: rounds and outcomes 1 of each point, (B, k, 2)."""
+def kink_totals(v, counts, one_kink):
+    """T·CDL, or (`one_kink`) T·V-CDL, of many Γ on one grid: rounds and outcomes 1 of each point, (B, k, 2)."""
     out, levels = np.zeros(len(counts)), np.empty((3, len(v)))
     for b in range(len(counts)):
         k = 0
@@ -171,7 +171,7 @@ def kink_totals(v, counts, kinks):
                 k += 1
         if k == 0:
             continue
-        if kinks == 1:
+        if one_kink:
             value = _v_cdl(levels[0, :k], levels[1, :k], levels[2, :k])[0]
         else:
             share, _, r1, _, r2 = cdl_of_levels(levels[0, :k], levels[1, :k], levels[2, :k])

@@ -94,10 +94,9 @@ def _regressions(predictions: bytes, masses: bytes) -> tuple[Floats, Floats, Flo
     inside = np.cumsum(mass[order], axis=1)
     last = np.argmax(inside >= SPAN - _ROUNDING, axis=1)
     width = np.abs(np.take_along_axis(apart, np.take_along_axis(order, last[:, None], 1), 1))
-    if len(v) > 1:
-        # A level with most of the weight is alone.
-        nearest = np.minimum(np.diff(v, prepend=-np.inf), np.diff(v, append=np.inf))
-        width = np.maximum(width, nearest[:, None])
+    # A level with most of the weight is alone.
+    nearest = np.minimum(np.diff(v, prepend=-np.inf), np.diff(v, append=np.inf))
+    width = np.maximum(width, nearest[:, None])
     # What is farther away than the width has no weight: cut off first, as widths may be subnormal.
     z = np.clip(apart, -width, width) / np.where(width > 0.0, width, 1.0)
     weight = (1.0 - np.abs(z) ** 3) ** 3

@@ -7,6 +7,7 @@ import itertools
 import math
 import pickle
 import re
+import subprocess
 import sys
 from dataclasses import dataclass
 
@@ -267,6 +268,22 @@ def test_what_a_class_prints_is_no_part_of_its_play(tmp_path, monkeypatch, line,
     assert "a spawned process with another hash seed plays the same" in {each.check for each in found}
     faults = [each.fault for each in found if each.fault]
     assert any(fault in each for each in faults) if fault else not faults
+
+
+@pytest.mark.parametrize(
+    ("returned", "stdout", "stderr", "said"),
+    [
+        (1, b"", b"Traceback\nImportError: gone\n", "the other process failed: ImportError: gone"),
+        (-9, b"", b"", "the other process failed: status -9"), (0, b"told\n%s\n", b"", ""),
+        (0, b"%s\nother\n", b"", "the other process plays another game"),
+    ],
+)  # fmt: skip
+def test_what_becomes_of_another_process(returned, stdout, stderr, said, monkeypatch):
+    pair = _Pair(f.Constant(), Bernoulli(), 0)
+    out = stdout.replace(b"%s", conformance_module.digest(pair.straight).encode())
+    done = subprocess.CompletedProcess((), returned, out, stderr)
+    monkeypatch.setattr(conformance_module.subprocess, "run", lambda *_, **__: done)
+    assert conformance_module._spawn(pair, "forecaster", "constant") == said
 
 
 # ---------------------------------------------------------------- copies of ours with a mistake each

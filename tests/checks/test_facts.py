@@ -160,6 +160,19 @@ def test_a_state_that_stays_may_grow_by_half_and_what_runs_share_by_half_a_byte_
     assert spans in ([], [512])
 
 
+class Numbers(Half):
+    """Keeps a thousand numbers."""
+
+    def __init__(self):
+        self.kept = [i / 7 for i in range(1000)]
+
+
+@pytest.mark.parametrize(("spec", "least"), [(as_forecaster(Numbers), 9000), (f.UniformRandom(999), 16_000)])
+def test_bytes_of_a_run_are_those_of_a_pickle_and_of_the_widest_law(spec, least):
+    """A number of a list has 9 bytes in a pickle, an atom of a law 16 in a row."""
+    assert least <= facts.state_bytes("forecaster", spec, n.Bernoulli(), 0, 64, 64) <= least + 600
+
+
 def test_equal_up_to_rounding_is_within_a_billionth():
     one = [np.array([[0.5, 1.0]])]
     for by, same in ((0.9e-9, True), (1.1e-9, False)):

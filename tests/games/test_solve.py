@@ -280,8 +280,21 @@ def test_two_layers_need_room_or_two_for_each_step_of_the_root(keep, layers, mon
     monkeypatch.setattr(solver, "memory_there", lambda: needed * (1.0 + 1e-9))
     solve(2, 20, keep=keep)
     monkeypatch.setattr(solver, "memory_there", lambda: needed * (1.0 - 1e-9))
-    with pytest.raises(InvalidParameter, match="the largest T that fits is 19"):
+    with pytest.raises(InvalidParameter, match=r"ece needs [\d.]+ GiB, and .* the largest T that fits is 19"):
         solve(2, 20, keep=keep)
+    with pytest.raises(InvalidParameter, match="ece needs more than 0"):
+        solve(2, 1000, keep=keep)  # that of 60 rounds is too large
+
+
+@pytest.mark.parametrize(("free", "there"), [(np.inf, 8e9), (5.0, 5.0)])
+def test_of_a_machine_that_does_not_say_how_much_memory_is_free_it_is_8_gb(free, there, monkeypatch):
+    monkeypatch.setattr(solver, "free_memory", lambda: free)
+    assert solver.memory_there() == there
+
+
+def test_sizes_are_told_in_gib():
+    sizes = [solver.size_text(number * 2.0**30) for number in (0.04, 1234.56, 999_999.0, 1e6)]
+    assert sizes == ["0.0 GiB", "1,234.6 GiB", "999,999.0 GiB", "1.0e+06 GiB"]
 
 
 def test_too_large_games_are_refused_with_the_largest_that_fits(monkeypatch):

@@ -246,6 +246,15 @@ def test_pairs_are_added_some_rows_at_a_time(rows, monkeypatch, seed):
         classes.kernel_ce(gamma)
 
 
+def test_all_pairs_of_20000_levels_are_added(monkeypatch):
+    monkeypatch.setattr(sums, "_quadratic", lambda v, r: 0.25)
+    v = (np.arange(20_001) + 0.5) / 20_001
+    p = np.stack((v, 1.0 - v), axis=1)
+    assert classes.kernel_ce(p[1:], np.zeros(20_000, int)) == 0.5
+    with pytest.raises(InvalidParameter, match="20001 levels; expected at most 20,000"):
+        classes.kernel_ce(p, np.zeros(20_001, int))
+
+
 def test_blocks_are_of_rows_in_the_order_of_their_seed(seed):
     """Two blocks of three rows, the last one left out: the mean of both; the seed decides which rows."""
     rng = np.random.default_rng([seed, 8])

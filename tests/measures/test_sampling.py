@@ -542,6 +542,21 @@ def test_mean_changes_are_below_what_is_stated(record, options, seed):
         assert (drawn.mean(axis=0) <= means + 6.0 * error + 1e-9).all()
 
 
+#: the cells of four levels with either outcome, of which a sample goes from one to another
+MOVES = np.array([(np.eye(8)[i] - np.eye(8)[j]).reshape(2, 4) for i in range(8) for j in range(8)])
+
+
+@pytest.mark.parametrize(("record", "options"), CERTAIN, ids=case_id)
+def test_no_sample_changes_a_deviation_by_more_than_is_stated(record, options):
+    """By 2/n as a rule, and a score by its range; which binned errors and Brier scores reach."""
+    gamma = JointDistribution.from_levels([0.0, 0.25, 0.75, 1.0], np.ones(4), [0.5, 0.2, 0.6, 0.1])
+    change = Change(gamma, MOVES[:, 0], MOVES[:, 1], SAMPLES, gamma, np.arange(4))
+    most = record.sampling.deviations(change, **options).max()
+    assert most <= record.sampling.spread * (1.0 + 1e-9)
+    if record.name in ("binned_ece", "brier"):
+        assert most == record.sampling.spread
+
+
 @pytest.mark.parametrize(("name", "prefixes"), [("step_ce", 3), ("cutoff_ce", 4), ("u_calibration", 4)])
 def test_bounds_of_means_are_the_prefixes_times_the_inequality_of_dkw(name, prefixes):
     """√n E of the largest error over prefixes is at most ∫ 2 exp(−2 x²) dx over x ≥ 0; a larger bound is wasted."""
