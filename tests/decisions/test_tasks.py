@@ -81,6 +81,30 @@ def test_ties_go_against_the_forecaster():
         assert tasks.swap_regret(JointDistribution.from_levels([1e-15], [1.0], [1.0]), near) == 0.0
 
 
+@pytest.mark.parametrize("cost", [0.25, 0.3, 0.1, 2 / 3])
+def test_the_first_and_the_last_number_on_a_kink_are_ties_and_no_other(cost):
+    """Ties regret either outcome; elsewhere one of both is what the response is for."""
+    task = tasks.umbrella(cost=cost)
+    (low,), (high,) = task.envelope[2:]
+    for v, tie in (
+        (low, True),
+        (high, True),
+        (np.nextafter(low, 0.0), False),
+        (np.nextafter(high, 1.0), False),
+    ):
+        regrets = [tasks.swap_regret(JointDistribution.from_levels([v], [1], [q]), task) for q in (0.0, 1.0)]
+        assert (min(regrets) > 0.0) is tie
+        assert (len(oracle.tied(v, task)) == 2) is tie
+
+
+def test_of_responses_that_pay_the_same_the_first_action_is_taken():
+    """At v = q = 1/4 two pay the same. Those below would gain by saying 1, less so if the level at 1/4 is with them."""
+    gamma = JointDistribution.from_levels([0.1, 0.25], [1, 1], [1.0, 0.25])
+    rows = tasks.three_action().payoffs
+    for payoffs, gain in ((rows, 0.75), (rows[::-1], 1.0)):
+        assert DecisionTask("three", payoffs).account(gamma).action_swap == gain / 2
+
+
 @pytest.mark.parametrize("m", [3, 7, 10, 30, 49])
 def test_a_grid_value_lies_on_the_kink_that_is_meant(m):
     """Payoffs that are rounded may put the kink beside i/m by a digit or two: 1 − 0.3 is 0.7."""
