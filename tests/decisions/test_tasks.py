@@ -105,6 +105,20 @@ def test_of_responses_that_pay_the_same_the_first_action_is_taken():
         assert DecisionTask("three", payoffs).account(gamma).action_swap == gain / 2
 
 
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_of_kinks_that_contend_for_a_level_the_sharpest_decides(mirrored):
+    """One of 2e-15 at 0.3 is as wide as [0, 0.5], and would rather have the second level, of which four regret 0.1 each.
+
+    At the other, at 0.5, the first regrets 0.5 if it is on the kink, and then the second regrets as much as on it.
+    """
+    gamma = JointDistribution.from_levels([0.5, 0.5 + 2.0**-51], [1, 4], [0.0, 0.4])
+    payoffs = [[1.0, 0.0], [1.0 - 0.6e-15, 1.4e-15], [0.5, 0.5]]
+    if mirrored:
+        gamma, payoffs = gamma.flip(), [row[::-1] for row in payoffs[::-1]]
+    swap = DecisionTask("hardly", payoffs).account(gamma).swap
+    assert swap == pytest.approx((0.5 + 4 * 0.1) / 5, abs=1e-14)
+
+
 @pytest.mark.parametrize("m", [3, 7, 10, 30, 49])
 def test_a_grid_value_lies_on_the_kink_that_is_meant(m):
     """Payoffs that are rounded may put the kink beside i/m by a digit or two: 1 − 0.3 is 0.7."""
