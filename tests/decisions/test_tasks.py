@@ -107,7 +107,7 @@ def test_of_responses_that_pay_the_same_the_first_action_is_taken():
 
 @pytest.mark.parametrize("mirrored", [False, True])
 def test_of_kinks_that_contend_for_a_level_the_sharpest_decides(mirrored):
-    """One of 2e-15 at 0.3 is as wide as [0, 0.5], and would rather have the second level, of which four regret 0.1 each.
+    """One of 2e-15 at 0.3 is as wide as [0, 0.5]. It would rather have the second level, of which four regret 0.1 each.
 
     At the other, at 0.5, the first regrets 0.5 if it is on the kink, and then the second regrets as much as on it.
     """
