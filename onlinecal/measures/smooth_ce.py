@@ -78,7 +78,7 @@ def _isotonic_dual(v, r):
 
 @kernel
 def chain_dual(distances, r):
-    """smCE for any distances, and the interval [low_i, high_i] to which the way back clips the dual's g_i."""
+    """smCE for distances of at most 2, and the interval [low_i, high_i] to which the way back clips the dual's g_i."""
     # H_i(g), the least dual objective with g_i = g, is convex with break points of total mass 2. Level i adds 2 d_i at
     # P_i; |g_{i+1} − g_i| then takes d_i at each end.
     k = len(r)
@@ -90,7 +90,7 @@ def chain_dual(distances, r):
     right = 0.0  # H_i(g) = g + right for g above all break points
     for i in range(k - 1):
         p += r[i]
-        d = min(distances[i], 2.0)
+        d = distances[i]
         mass[i + 1] = 2.0 * d
         heapq.heappush(down, (p, i + 1))
         heapq.heappush(up, (-p, i + 1))
@@ -157,7 +157,7 @@ def lipschitz_weights(distances, r, low, high):
     before = 0.0
     for i in range(k):
         if i > 0:
-            d = min(distances[i - 1], 2.0)
+            d = distances[i - 1]
             if prefix[i - 1] > g[i - 1]:
                 a, b = a - d, b - d
             elif prefix[i - 1] < g[i - 1]:
@@ -176,7 +176,7 @@ def lipschitz_weights(distances, r, low, high):
     for i in range(k - 2, -1, -1):
         # Into the interval as far as the Lipschitz constraint lets: rounding may cost digits of the value,
         # never feasibility.
-        d = min(distances[i], 2.0)
+        d = distances[i]
         after = weights[i + 1]
         if prefix[i] > g[i]:
             w = after + d
