@@ -119,6 +119,15 @@ def test_of_kinks_that_contend_for_a_level_the_sharpest_decides(mirrored):
     assert swap == pytest.approx((0.5 + 4 * 0.1) / 5, abs=1e-14)
 
 
+@pytest.mark.parametrize("q", [0.0, 1.0])
+def test_a_level_may_be_on_two_kinks(q):
+    """Those of an action between two others, which is hardly better than both at 1/2 alone."""
+    row = [np.nextafter(0.75, 1.0), 0.25 + 2.0**-53]
+    task = DecisionTask("near", [[1.0, 0.0], row, [0.5, 0.5]])
+    assert len(task.envelope[0]) == 3
+    assert tasks.swap_regret(JointDistribution.from_levels([0.5], [1.0], [q]), task) == 0.5
+
+
 @pytest.mark.parametrize("m", [3, 7, 10, 30, 49])
 def test_a_grid_value_lies_on_the_kink_that_is_meant(m):
     """Payoffs that are rounded may put the kink beside i/m by a digit or two: 1 − 0.3 is 0.7."""
@@ -127,6 +136,7 @@ def test_a_grid_value_lies_on_the_kink_that_is_meant(m):
         for task in (tasks.umbrella(cost=v), tasks.v_shaped(v)):
             assert tasks.swap_regret(JointDistribution.from_levels([v], [1.0], [0.0]), task) > 0.0
             assert tasks.swap_regret(JointDistribution.from_levels([v], [1.0], [1.0]), task) > 0.0
+            assert tasks.swap_regret(JointDistribution.from_levels([v], [1.0], [v]), task) == 0.0
 
 
 def test_named_tasks_are_what_they_say():
