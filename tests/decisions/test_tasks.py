@@ -120,9 +120,10 @@ def test_of_kinks_that_contend_for_a_level_the_sharpest_decides(mirrored):
 
 
 @pytest.mark.parametrize("q", [0.0, 1.0])
-def test_a_level_may_be_on_two_kinks(q):
-    """Those of an action between two others, which is hardly better than both at 1/2 alone."""
-    row = [np.nextafter(0.75, 1.0), 0.25 + 2.0**-53]
+@pytest.mark.parametrize("low", [0.875, 0.625])
+def test_a_level_may_be_on_two_kinks(low, q):
+    """Those of an action between two others, hardly better than both at 1/2 alone; one or the other is the sharper."""
+    row = [np.nextafter(low, 1.0), np.nextafter(1.0 - low, 1.0)]
     task = DecisionTask("near", [[1.0, 0.0], row, [0.5, 0.5]])
     assert len(task.envelope[0]) == 3
     assert tasks.swap_regret(JointDistribution.from_levels([0.5], [1.0], [q]), task) == 0.5
