@@ -11,9 +11,10 @@ from matplotlib.text import Text
 
 #: what an artist looks like, by the names that matplotlib gives
 LOOKS = (
-    "alpha", "array", "color", "edgecolor", "facecolor", "figheight", "figwidth", "fontsize", "linestyle",
-    "linewidth", "marker", "markeredgewidth", "markerfacecolor", "markersize", "offsets", "path", "paths",
-    "position", "rotation", "sizes", "verticalalignment", "xlim", "ylim", "zorder",
+    "alpha", "array", "color", "edgecolor", "facecolor", "figheight", "figwidth", "fontsize",
+    "horizontalalignment", "linestyle", "linewidth", "marker", "markeredgewidth", "markerfacecolor", "markersize",
+    "markevery", "offsets", "path", "paths", "position", "rotation", "sizes", "verticalalignment", "xlim", "ylim",
+    "zorder",
 )  # fmt: skip
 
 
