@@ -339,10 +339,10 @@ def _draw_weights(below: Any, rows: pd.DataFrame, together: bool) -> None:
     elif kind == "density":
         below.fill_between(rows["prediction"], share, color=GREY, linewidth=0)
     else:
-        # Typographic points between two levels.
+        # Narrower where levels are near each other.
         at = rows["prediction"].to_numpy()
-        room = 160.0 / max(np.diff(at, prepend=-1.0).min() ** -1.0, 1.0)
-        below.vlines(at, 0.0, share, color=GREY, linewidth=float(np.clip(0.6 * room, 0.6, 5.0)))
+        wide = float(np.clip(96.0 * np.diff(at, prepend=-1.0).min(), 0.6, 5.0))
+        below.vlines(at, 0.0, share, color=GREY, linewidth=wide)
     if kind != "density":
         below.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}%"))
     below.set_ylim(0.0, 1.1 * most)
@@ -366,7 +366,7 @@ def _draw_strips(below: Any, rows: pd.DataFrame, most: float) -> None:
 
 def _draw_points(axis: Any, rows: pd.DataFrame, style: dict[str, Any], together: bool) -> None:
     at, means, share = (rows[name].to_numpy() for name in ("prediction", "mean", "share"))
-    wide = 1.5 if together else float(np.clip(90.0 / max(len(rows), 10), 1.0, 7.0))
+    wide = 1.5 if together else float(np.clip(90.0 / len(rows), 1.0, 7.0))
     if rows["level"].any():
         axis.vlines(
             at, rows["lower"], rows["upper"], color=style["color"] if together else GREY, linewidth=wide,
@@ -427,10 +427,9 @@ def _draw_corp(axis: Any, rows: pd.DataFrame, style: dict[str, Any], together: b
     starts = np.flatnonzero(np.diff(q, prepend=-1.0))
     last = np.append(starts[1:], len(q)) - 1
     axis.hlines(q[starts], v[starts], v[last], color=style["color"], linewidth=2.4, zorder=2.1)
-    few = float(np.clip(60.0 / len(v), 1.5, 4.0)) if len(v) <= 50 else 0.0
     axis.plot(
         v, q, color=style["color"], marker=style["marker"] if together else "o", linestyle="none", zorder=2.2,
-        markersize=4 if together else few, markevery=0.1 if together else 1,
+        markersize=4 if together else min(4.0, 60.0 / len(v)), markevery=0.1 if together else 1,
     )  # fmt: skip
     if not together:
         one = rows.iloc[0]

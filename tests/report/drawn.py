@@ -11,10 +11,9 @@ from matplotlib.text import Text
 
 #: what an artist looks like, by the names that matplotlib gives
 LOOKS = (
-    "alpha", "array", "color", "edgecolor", "facecolor", "figheight", "figwidth", "fontsize",
-    "horizontalalignment", "linestyle", "linewidth", "marker", "markeredgewidth", "markerfacecolor", "markersize",
-    "markevery", "offsets", "path", "paths", "position", "rotation", "sizes", "verticalalignment", "xlim", "ylim",
-    "zorder",
+    "alpha", "array", "color", "edgecolor", "facecolor", "figheight", "figwidth", "fontsize", "horizontalalignment",
+    "linestyle", "linewidth", "marker", "markeredgewidth", "markerfacecolor", "markersize", "markevery", "offsets",
+    "path", "paths", "position", "rotation", "sizes", "text", "verticalalignment", "xlim", "ylim", "zorder",
 )  # fmt: skip
 
 
@@ -98,14 +97,18 @@ def overlapping(seen):
 
 
 def looks(fig):
-    """What all but spines and ticks look like: of each property a sum, by the order of artists of a kind."""
+    """What all but spines and ticks look like: of each property a sum, by the order of artists of a kind.
+
+    Of a text the number of its lines counts.
+    """
     ticks = {part for axes in fig.axes for axis in (axes.xaxis, axes.yaxis) for part in axis.findobj()}
     of_kind, found = Counter(), Counter()
     for artist in fig.findobj(lambda each: each not in ticks and not isinstance(each, Spine)):
         of_kind[type(artist)] += 1
         for name in LOOKS:
             value = getattr(artist, f"get_{name}", lambda: None)()
-            found[name] += (10 + of_kind[type(artist)]) * sum(_numbers(value))
+            numbers = [value.count("\n")] if name == "text" and value else _numbers(value)
+            found[name] += (10 + of_kind[type(artist)]) * sum(numbers)
     return [float(found[name]) for name in LOOKS]
 
 

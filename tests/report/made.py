@@ -31,10 +31,10 @@ def study(*cells, **options):
     return Study(tuple(cells), **options)
 
 
-def curve(totals, times=TIMES, *, forecaster="one", measure="brier", fresh=True, **options):
+def curve(totals, times=TIMES, *, forecaster="one", nature="drift", measure="brier", fresh=True, **options):
     """A curve of these totals, a row for each T."""
     rows = np.array(totals, float).reshape(len(times), -1)
-    return Curve(Column("measure", measure), forecaster, "drift", np.array(times), rows, fresh, **options)
+    return Curve(Column("measure", measure), forecaster, nature, np.array(times), rows, fresh, **options)
 
 
 def noisy(rng, means, runs=16):

@@ -213,7 +213,7 @@ def regretful():
 
 def long_names():
     """Forecasters and natures with names that are broken, and lose their middle."""
-    names = [f"{'long ' * 5}name {i} {'goes on ' * 6}" for i in range(2)]
+    names = [f"{'long ' * 5}name {i} {'goes on ' * 6}" for i in range(3)]
     return made.study(*(made.cell(who, [t, t], whom, (t,)) for who in names for whom in names for t in TIMES))
 
 
@@ -242,9 +242,12 @@ RARE = {
     "curves, negative": Case(lambda _: ([curve([-4, -30, 9, -900])],), None),
     "curves, narrow": Case(lambda s: (s.curves(["ece", "cdl", "smooth_ce"]),), None,
                            options={"width": 5.0, "columns": 2, "dark": True, "title": "some words " * 13}),
+    "exponents, one": Case(lambda _: (made.study({("a", "n"): [1]}),), None, options={"width": 4.0}),
     "exponents, long names": Case(lambda _: (long_names(),), None),
     "curves, many": Case(lambda _: (many("multi_ece"),), None, options={"groups": many("ece @ odd")[:2]}),
-    "runs, negative": Case(lambda _: ([curve([[-1, 1], [2, 3], [4, 5], [5, 6]])],), None),
+    "runs, ten": Case(lambda _: ([curve([range(t, t + 10) for t in TIMES])],), None),
+    "runs, forty": Case(lambda _: ([curve([range(t, t + 40) for t in TIMES], fresh=False)],), None),
+    "runs, negative": Case(lambda _: ([curve([[-1, 1], [2, 3], [4, 5], [5, 6]], nature="long " * 7 + "name")],), None),
     "slopes, fitted": Case(lambda _: ([powers()],), None),
     "pareto, certain": Case(lambda _: (compared(),), None),
     "tasks, far apart": Case(lambda _: (regretful(),), None),
@@ -259,6 +262,8 @@ RARE = {
     "reliability, corp of one": Case(lambda _: ([0.5] * 9, [0, 1, 1] * 3), None, options={"kind": "corp"}),
     "reliability, many levels": Case(lambda _: samples(levels=199), None),
     "reliability, grid": Case(lambda _: (grid(),), None),
+    "witness, forty levels": Case(lambda _: samples(levels=40), None),
+    "witness, many levels": Case(lambda _: samples(levels=199), None),
     "witness, many": Case(lambda _: samples(), None),
     "triangle, cells": Case(lambda _: fine_classes(), None),
 }  # fmt: skip

@@ -174,6 +174,15 @@ def test_numbers_beside_axes(scale, ends, labels):
     assert not any(tick.label1.get_text() for tick in axis.xaxis.get_minor_ticks())
 
 
+def test_at_most_twelve_powers_of_ten_stand_beside_an_axis():
+    for decades in (11, 12):
+        axis = Figure().subplots()
+        axis.set(xscale="log", xlim=(1.0, 10.0**decades))
+        ticks(axis.xaxis)
+        many = len([at for at in axis.get_xticks() if 1.0 <= at <= 10.0**decades])
+        assert many == 12 if decades == 11 else many < 12
+
+
 @pytest.mark.parametrize(
     ("value", "said"),
     [
