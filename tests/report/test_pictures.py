@@ -242,7 +242,7 @@ RARE = {
     "curves, negative": Case(lambda _: ([curve([-4, -30, 9, -900])],), None),
     "curves, narrow": Case(lambda s: (s.curves(["ece", "cdl", "smooth_ce"]),), None,
                            options={"width": 5.0, "columns": 2, "dark": True, "title": "some words " * 13}),
-    "exponents, one": Case(lambda _: (made.study({("a", "n"): [1]}),), None, options={"width": 4.0}),
+    "exponents, one": Case(lambda _: (made.study({("a", "n"): [1]}),), None, options={"width": 4.05}),
     "exponents, long names": Case(lambda _: (long_names(),), None),
     "curves, many": Case(lambda _: (many("multi_ece"),), None, options={"groups": many("ece @ odd")[:2]}),
     "runs, ten": Case(lambda _: ([curve([range(t, t + 10) for t in TIMES])],), None),
