@@ -15,6 +15,7 @@ from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.progress import Progress
 from onlinecal.growth.words import NONE, lines
+from onlinecal.measures import MEASURES
 from onlinecal.report import page as page_rows
 from onlinecal.report import page_pictures
 from onlinecal.report.page import page_of
@@ -182,6 +183,38 @@ def test_bounds_that_hold_and_bounds_that_do_not(totals, promises, said):
 
 
 # ---------------------------------------------------------------- the page
+
+
+def test_a_page_says_what_was_asked_and_how_to_repeat_it(undrawn):
+    measures = {"ece": [1, 2], Column("decision_task", "swap_regret", task="x"): [1, 2]}
+    games = ((who, rows, times) for who in "ab" for rows, times in ((2, (10, 100)), (1, (1000,))))
+    mine = study(*(
+        cell(who, {name: [each] * rows for name, each in measures.items()}, times=times, seconds=1.25)
+        for who, rows, times in games
+    ), name="my rain")  # fmt: skip
+    for planned, said in ((4, "All 4 cells are finished."), (5, "4 of 5 cells are finished.")):
+        assert [part.content for part in page_of(mine, {}, planned, "my x.db").first] == [said]
+    bare, whole = (
+        {section.id: [part.content for part in section.parts] for section in page_of(mine, meta, 4, "my x.db").sections}
+        for meta in ({}, {"scenario": "runs = 2", "options": "--seed 3", "version": "1.5"})
+    )  # fmt: skip
+    _, asked, _, terms = whole["asked"]
+    assert asked == [
+        ("2 forecasters", "a, b"), ("1 nature", "drift"), ("2 measures", "ece, swap_regret[x]"),
+        ("rounds T", "100, 1,000, a game each"), ("checkpoints", "up to 2 of each game"),
+        ("runs", "2 runs of each pair"),
+    ]  # fmt: skip
+    assert [name for name, _ in terms] == ["ece", "swap_regret[task]"]
+    assert terms[0][1].endswith(f"Source: {MEASURES['ece'].source}.")
+    versions = [("time of playing, of all games added", "5 s"), ("results file", "my x.db")]
+    assert bare["repeat"] == [
+        "onlinecal compare 'my x.db'\nonlinecal plot 'my x.db'", [("onlinecal", "unknown"), *versions],
+    ]  # fmt: skip
+    run = "onlinecal run 'my rain.toml' --seed 3  # the scenario below, saved under this name"
+    assert whole["repeat"] == [
+        f"pip install onlinecal\n{run}\nonlinecal report 'results/my rain.db'", [("onlinecal", "1.5"), *versions],
+        "Scenario", "runs = 2",
+    ]  # fmt: skip
 
 
 def test_names_are_text_and_nothing_is_fetched():
