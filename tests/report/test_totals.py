@@ -8,6 +8,7 @@ import pytest
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import TRUTHS
+from onlinecal.growth.rates import KNOWN_RATES, OTHER_RATES, best_known
 from onlinecal.growth.words import NONE
 from onlinecal.measures import MEASURES
 from onlinecal.report import catalogue
@@ -239,6 +240,25 @@ def test_what_a_bound_implies_is_of_games_of_its_kind():
         (found,) = catalogue.entries(name)
         implied = {word for line in found["implied"] for word in line.partition(": ")[2].split(", ")}
         assert {"smooth_ce", "cdl", "swap_regret"} <= implied <= {*there, "swap_regret", "external_regret"}
+
+
+def test_rates_are_those_stated_and_then_those_that_follow_from_them():
+    """Those that follow are of other measures, or of the other side; of each measure the best is among both."""
+    kinds = "rates", "rates that follow from these", "rates of other quantities"
+    stated, follow, others = (
+        [row for row in catalogue.rows("rates") if row["kind"] == kind] for kind in kinds
+    )
+    assert [(row["name"], row["summary"], row["known"]) for row in stated] == [
+        (rate.measure, str(rate), rate.source) for rate in KNOWN_RATES
+    ]
+    assert [float(row["exponent"]) for row in stated] == pytest.approx(
+        [rate.exponent for rate in KNOWN_RATES], abs=5e-5
+    )
+    first, then = ({(row["name"], row["summary"][0]) for row in rows} for rows in (stated, follow))
+    assert not first & then
+    best = {(name, str(rate)) for name in MEASURES for rate in best_known(name)}
+    assert best <= {(row["name"], row["summary"]) for row in stated + follow}
+    assert [row["summary"] for row in others] == [rate.statement for rate in OTHER_RATES]
 
 
 OF_PARAMETERS = "depends on its parameters"
