@@ -14,6 +14,7 @@ from onlinecal.core.columns import ALL, ROUNDS, Column
 from onlinecal.core.errors import InvalidData, InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.samples import Words
+from onlinecal.core.words import listed
 from onlinecal.logs.table import Evaluation
 from onlinecal.report.facets import Look, facets, stacked
 from onlinecal.study.curves import Study, runs_of
@@ -127,7 +128,7 @@ def study_gammas(
     if not longest:
         times = sorted({t for cell in study.cells for t in cell.rounds.tolist()})
         raise InvalidParameter(
-            f"round = {round}; expected one of the checkpoints {', '.join(map(str, times[:20]))}"
+            f"round = {round}; expected one of the checkpoints {listed([str(t) for t in times])}"
         )
     if len(longest) > PANELS:
         raise InvalidParameter(

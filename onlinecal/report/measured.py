@@ -339,7 +339,7 @@ def number(x: float | None, width: float = math.inf) -> str:
         return "–"
     if math.isfinite(width) and abs(x) <= ROUNDING * width:
         return "0"
-    if not math.isfinite(x) or x == 0.0 or not ROUNDING < width < 0.01 * abs(x):
+    if not math.isfinite(x) or not ROUNDING < width < 0.01 * abs(x):
         return f"{x:.3g}"
     return f"{x:.{1 - math.floor(math.log10(width))}f}"
 

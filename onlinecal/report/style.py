@@ -94,7 +94,7 @@ def typeset(formula: str) -> str:
 
 def tick(value: float, _: object = None) -> str:
     """A number beside an axis."""
-    whole = 1 <= abs(value) < 1e15 and abs(value - round(value)) < 1e-9 * abs(value)
+    whole = abs(value) < 1e15 and abs(value - round(value)) < 1e-9 * abs(value)
     return f"{value:,.0f}" if whole else f"{value:g}"
 
 

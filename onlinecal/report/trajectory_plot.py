@@ -158,7 +158,7 @@ def _draw_trajectory(axis: Any, rows: pd.DataFrame) -> None:
             axis.plot(mine["forecasts"], mine["value"], marker=marker, color=blue, markersize=3)
     if "bias" in set(rows["mark"]):
         axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=1.0)
-    elif min(rows["low"].min(), np.nanmin(np.append(rows["lower"], np.inf))) >= 0.0:
+    elif rows[["low", "lower"]].min().min() >= 0.0:
         axis.set_ylim(bottom=0.0)
     axis.set_xlim(0, rows["forecasts"].max())
     ticks(axis.xaxis, integer=True)
