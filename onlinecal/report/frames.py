@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,11 @@ def facts(curves: Sequence[Curve]) -> str:
         *["recorded outcomes, the same in all runs"] * all(curve.recorded for curve in curves),
         *[f"without up to {open:,} open questions"] * bool(open),
     ])  # fmt: skip
+
+
+def at_the_end(runs: Collection[int], times: Iterable[int]) -> str:
+    """Runs, and the largest T of each nature, for the line of a title."""
+    return f"{counted(runs)} · T = {' or '.join(f'{t:,}' for t in sorted({*times}))}"
 
 
 def symbol(column: Column) -> str:

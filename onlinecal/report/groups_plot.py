@@ -13,10 +13,9 @@ from matplotlib.lines import Line2D
 
 from onlinecal.core.columns import ALL, ROUNDS, Column
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.words import counted
 from onlinecal.growth.words import literal
 from onlinecal.report.facets import Look, facets, need_study, stacked
-from onlinecal.report.frames import symbol
+from onlinecal.report.frames import at_the_end, symbol
 from onlinecal.report.style import GREY, look, ticks
 from onlinecal.study.compare import last_cells
 from onlinecal.study.curves import Study, columns_of, runs_of
@@ -82,7 +81,6 @@ def plot_groups(study: Study, measures: str | Sequence[str] | None = None, **loo
         See `Look`.
     """
     table = groups_table(study, measures)
-    times = sorted(table["T"].unique())
 
     def legend() -> list[Line2D]:
         return [
@@ -92,7 +90,7 @@ def plot_groups(study: Study, measures: str | Sequence[str] | None = None, **loo
     return facets(
         table, draw_groups, GROUPS, row="nature", column="measure",
         labels=("rounds of the group", "error per round of the group"),
-        facts=f"{counted(runs_of(study.cells))} · T = {' or '.join(f'{t:,}' for t in times)}",
+        facts=at_the_end(runs_of(study.cells), table["T"]),
         names="forecaster", style={"linestyle": "none"}, legend=legend, panel=(4.2, 3.0), **look,
     )  # fmt: skip
 

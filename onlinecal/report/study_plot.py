@@ -14,11 +14,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, SymmetricalLogLocator
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.words import counted, fixed
+from onlinecal.core.words import fixed
 from onlinecal.growth.rates import known_rates
 from onlinecal.growth.words import literal
 from onlinecal.report.facets import Look, facets, need_study, stacked
-from onlinecal.report.frames import facts, symbol
+from onlinecal.report.frames import at_the_end, facts, symbol
 from onlinecal.report.style import GREY, ink, least_power, look, tick, ticks
 from onlinecal.study.compare import fronts, last_cells
 from onlinecal.study.curves import Study, columns_of, runs_of, summary
@@ -157,12 +157,11 @@ def plot_pareto(study: Study, measures: Sequence[str] | None = None, **look: Unp
         for name, sign in zip(table.attrs["measures"], table.attrs["signs"], strict=True)
     ]
     scales = ["log" if table[name].min() > 0 else "linear" for name in ("first", "second")]
-    times = sorted(table["T"].unique())
 
     return facets(
         table, lambda axis, part: draw_front(axis, part, scales), PARETO,
         column="nature", labels=(labels[0], labels[1]), share=False,
-        facts=f"{counted({*table['runs']})} · T = {' or '.join(f'{t:,}' for t in times)}",
+        facts=at_the_end({*table["runs"]}, table["T"]),
         names="forecaster", style={"linestyle": "none"}, **look,
     )  # fmt: skip
 
@@ -272,7 +271,7 @@ def plot_tasks(study: Study, **look: Unpack[Look]) -> Figure:
     return facets(
         table, lambda axis, part: draw_tasks(axis, part, tasks), TASKS,
         row="nature", column="kind", share=False, labels=("total regret", ""),
-        facts=f"{counted(runs)} · T = {' or '.join(f'{t:,}' for t in sorted({*last.values()}))}",
+        facts=at_the_end(runs, last.values()),
         names="forecaster", style={"linestyle": "none"}, legend=lambda: [
             Line2D([], [], color=ink(), marker="|", markersize=8, linestyle="none", label="CDL")
         ] * bool((table["mark"] == "bound").any()),

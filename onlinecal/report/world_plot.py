@@ -33,9 +33,7 @@ def world_table(rounds: Transcript, *, context: str | None = None, first: int = 
     kinds = sorted(rounds.context, key=lambda kind: (kind == "base", kind))
     kind = context or (kinds[0] if kinds else "")
     if kind not in rounds.context:
-        raise InvalidParameter(
-            f"context = {context!r}; expected one of {kinds or 'those that a world reveals'}"
-        )
+        raise InvalidParameter(f"context = {context!r}; expected one of {kinds}")
     order = np.argsort(rounds.numbers)[: count("first", first, most=MOST)]
     asked, known, forecasts, outcomes = (
         each[order] for each in (rounds.asked, rounds.known, rounds.forecasts, rounds.outcomes)

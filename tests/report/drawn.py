@@ -61,6 +61,11 @@ def said(axis):
     return in_one_line(axis.get_title().replace(r"\$", "$"))
 
 
+def title(fig):
+    """The line of the title, in a legend where there is one."""
+    return in_one_line(fig.legends[0].get_title().get_text() if fig.legends else fig.get_suptitle())
+
+
 def in_one_line(text):
     return " ".join(str(text).split())
 

@@ -32,7 +32,7 @@ from onlinecal.report.reliability_plot import (
 )
 from onlinecal.report.trajectory_plot import running_measure
 from tests.marks import some_fast
-from tests.report.drawn import panels, points
+from tests.report.drawn import panels, points, title
 
 G = oc.JointDistribution
 
@@ -464,13 +464,6 @@ def test_what_is_refused(gamma):
     for plot, asked, options, said in refused:
         with pytest.raises(oc.OnlinecalError, match=said):
             plot(*asked, **options)
-
-
-def title(fig):
-    """The line of the title: in a legend, where there is one."""
-    if fig.legends:
-        return fig.legends[0].get_title().get_text()
-    return fig._suptitle.get_text() if fig._suptitle else ""
 
 
 def test_title_lines_say_how_wide_bands_are_and_why_there_are_none(distinct, gamma):

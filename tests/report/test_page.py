@@ -170,6 +170,11 @@ def test_what_was_not_played_is_listed_with_its_reason(whole, undrawn):
             ["1 of 2 proven bounds", "beyond a bound of the expectation"],
         ),
         ([1.0, 3.0], [promise(2.5, "deterministic")], ["Broken in some run"]),
+        (
+            [1.0, 3.0],
+            [promise(2.5, "deterministic"), promise(9.0)],
+            ["1 of 2 proven bounds", "Broken in some run"],
+        ),
         ([1.0, 3.0], [promise(0.5, "deterministic", upper=False)], ["1 of 1 proven bound held"]),
         ([1.0, 3.0], [promise(1.5, "deterministic", upper=False)], ["Broken in some run"]),
         ([1.0, 3.0], [promise(0.1, "rate")], []),

@@ -21,7 +21,7 @@ from onlinecal.report.style import GREY, written
 from onlinecal.study.played import Played, Promise
 from tests.marks import some_fast
 from tests.report import made
-from tests.report.drawn import in_one_line, of_table, outside, overlapping, panels, points, said, texts
+from tests.report.drawn import in_one_line, of_table, outside, overlapping, panels, points, said, texts, title
 from tests.report.made import INF, TIMES, curve, light
 
 F, N = oc.forecasters, oc.natures
@@ -477,6 +477,28 @@ def test_panels_are_in_lines_of_about_the_same_length(many, across):
     ]
 
 
+#: picture → what its title line says of the study
+LINES = {
+    "curves": "3 runs · T = 50 … 200 · without up to 3 open questions", "pareto": "3 runs · T = 200",
+    "runs, one game": "2 runs · T = 100 … 800 of one game", "exponents, one": "1 run · T = 100",
+    "sweep": "3 runs · mean ± standard deviation", "people": "3 runs", "tasks": "3 runs · T = 200",
+    "delays": "3 runs · T = 50 … 200 · up to 3 questions open at the end", "groups": "1 run · T = 100",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_the_title_line_says_of_how_many_runs_and_of_which_t(name, study):
+    case = (CASES | RARE)[name]
+    assert title(of(name)(*case.given(study), **case.options)) == LINES[name]
+
+
+def test_a_title_line_names_one_t_or_several(study):
+    last = oc.Study(tuple(cell for cell in study.cells if cell.horizon == 200))
+    assert title(oc.plots.delays(last)) == "3 runs · T = 200 · up to 3 questions open at the end"
+    games = (made.cell(who, {"ece": [1], "cdl": [2]}, f"to {t}", (t,)) for who in "ab" for t in (2000, 100))
+    assert title(oc.plots.pareto(made.study(*games))) == "1 run · T = 100 or 2,000"
+
+
 @pytest.mark.parametrize(("many", "across"), [(6, 6), (7, 4)])
 def test_pairs_of_a_forecaster_and_a_nature_are_up_to_six_beside_each_other(many, across):
     fig = oc.plots.witness({("one", f"n{i}"): samples(20, levels=2) for i in range(many)})
@@ -485,7 +507,7 @@ def test_pairs_of_a_forecaster_and_a_nature_are_up_to_six_beside_each_other(many
 
 def test_of_a_world_the_first_two_hundred_questions_are_drawn():
     rounds = oc.worlds.observe(F.Unchanged(), oc.worlds.Queue(reacts="leave"), horizon=201)
-    assert oc.plots.world(rounds, caption=False).legends[0].get_title().get_text() == "200 questions"
+    assert title(oc.plots.world(rounds)) == "200 questions"
 
 
 def test_saving(tmp_path):
