@@ -523,7 +523,8 @@ def test_saving(tmp_path):
     assert b"/CIDFontType2" in (tmp_path / "a.pdf").read_bytes()  # a font of Type 42
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.pdf", "a.png", "a.svg", "new"]
     save(drawn(), tmp_path / "small.png", dpi=50)
-    assert imread(tmp_path / "small.png").shape[1] == round(50 * drawn().get_figwidth())
+    for name, dots in (("a.png", 150), ("small.png", 50)):
+        assert imread(tmp_path / name).shape[1] == round(dots * drawn().get_figwidth())
     for wrong, why in (("a.jpg", r"expected .png, .svg or .pdf"), ("a.png/a.png", "cannot be written")):
         with pytest.raises(InvalidParameter, match=why):
             save(drawn(), tmp_path / wrong)
