@@ -19,7 +19,7 @@ from onlinecal.measures import MEASURES
 from onlinecal.report import page as page_rows
 from onlinecal.report import page_pictures
 from onlinecal.report.page import page_of
-from onlinecal.report.page_pictures import MOST
+from onlinecal.report.page_pictures import MOST, Gallery
 from onlinecal.report.totals import by_nature
 from onlinecal.report.totals import totals as grown
 from onlinecal.study.compare import ranking
@@ -28,7 +28,7 @@ from onlinecal.study.entries import Planned
 from onlinecal.study.panel import Panel
 from onlinecal.study.played import Promise
 from tests import results
-from tests.report.made import INF, cell, study
+from tests.report.made import INF, TIMES, cell, study
 from tests.results import cells
 
 F, N = oc.forecasters, oc.natures
@@ -253,6 +253,7 @@ TASKS, DELAYS = "Regrets of tasks", "What late outcomes cost: ece"
         ("ab", "m", 1, {}, {PARETO}), ("ab", "m", 3, {}, {EXPONENTS, PARETO, SLOPES}),
         ("a", "mn", 3, {}, {EXPONENTS, SLOPES}), ("ab", "mnop", 3, {}, {EXPONENTS, PARETO, SLOPES}),
         ("a", "m", 1, {"tasks": 3}, {TASKS}), ("a", "mn", 1, {"late": True}, {DELAYS}),
+        ("a", "mno", 1, {"late": True}, {DELAYS}),  # delays of the first two natures
     ],
 )  # fmt: skip
 def test_pictures_are_offered_where_there_is_something_to_draw(who, whom, times, more, titles, monkeypatch):
@@ -269,7 +270,8 @@ def test_pictures_are_offered_where_there_is_something_to_draw(who, whom, times,
         kind.title: kind for kind in page_pictures.kinds(mine, ["ece", "cdl"], grown, []) if kind.natures
     }
     assert {*offered} == titles | {"Reliability"}
-    assert all({*kind.natures} == {*whom} for kind in offered.values())
+    for title, kind in offered.items():
+        assert {*kind.natures} == {*(whom[:2] if title == DELAYS else whom)}
     most = {
         EXPONENTS: (400, 400),
         PARETO: (6, 12),
@@ -283,6 +285,21 @@ def test_pictures_are_offered_where_there_is_something_to_draw(who, whom, times,
         monkeypatch.setattr(page_pictures, "POINTS", 7)
         (tasks,) = (kind for kind in page_pictures.kinds(mine, ["ece", "cdl"], [], []) if kind.title == TASKS)
         assert tasks.forecasters == 7 // 3
+
+
+def test_exponents_are_of_the_first_four_measures_that_have_any(monkeypatch):
+    names, taken = [f"m{i}" for i in range(6)], []
+    mine = study(*(
+        cell("a", {name: [t, t] if name != "m1" else [0, 0] for name in names}, times=(t,)) for t in TIMES
+    ))  # fmt: skip
+    monkeypatch.setattr(page_rows, "gallery", lambda _, *given: taken.append(given[:2]) or Gallery())
+    page_of(mine, {}, len(TIMES), "x.db")
+    assert taken == [(names, ["m0", "m2", "m3", "m4"])]
+
+
+def test_decision_makers_are_drawn_of_two_natures_and_two_forecasters_at_most(rich):
+    (kind,) = (each for each in page_pictures.kinds(rich, ["ece"], [], []) if "Decision makers" in each.title)
+    assert (kind.most, kind.forecasters, {*kind.natures}) == (2, 2, {*rich.natures})
 
 
 @pytest.mark.parametrize(("many", "offered"), [(400, True), (401, False)])
