@@ -113,6 +113,14 @@ def test_json_has_numbers_or_null_and_all_digits(report, capsys):
     assert first["drift"]["p_value"] == column.drift.p_value
 
 
+def test_json_has_one_value_of_an_exact_measure_and_two_ends_of_another():
+    p = np.arange(40) * 0.37 % 1
+    found = data(report_of({"p": p}, np.arange(40) % 2, measures=("brier", "distance_upper")))
+    exact, other = found["forecasts"][0]["measures"]
+    assert exact["value"] == exact["lower"] == exact["upper"]
+    assert (other["value"], other["lower"] < other["upper"]) == (None, True)
+
+
 @pytest.mark.parametrize(
     ("p", "y", "said"),
     [

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -223,6 +224,38 @@ def test_a_line_of_ninety_letters_is_full(letters, joined, capsys, monkeypatch):
     print_entry({"name": "it", "kind": "task", "parameters": [], "guarantees": [], "implied": [],
                  "documentation": f"{full}\nb"})  # fmt: skip
     assert (f"{full} b" in capsys.readouterr().out.splitlines()) == joined
+
+
+def test_an_entry_is_printed_with_its_parameters_facts_and_bounds(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    given = [
+        {"name": "m", "required": True, "default": None},
+        {"name": "p", "required": False, "default": 0.5},
+    ]
+    said = {"documentation": "It is.", "deterministic": "yes", "loop": "simpy", "guarantees": ["ece ≤ 1"]}
+    print_entry({"name": "it", "kind": "forecasters", "parameters": given, **said, "implied": ["≤ 2: cdl"]})
+    assert capsys.readouterr().out.splitlines() == [
+        "it (forecasters; parameters: m, p = 0.5)", "", "It is.", "", "Deterministic: yes", "Loop: simpy", "",
+        "Proved, at the default parameters", "- ece ≤ 1", "",
+        "Which implies (swap_regret, external_regret: of every task)", "- ≤ 2: cdl",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "headings"),
+    [
+        ("forecasters", ["what it is", "proved"]), ("natures", ["what it is", "proved"]), ("tasks", ["what it is"]),
+        ("measures", ["what it is", "source"]), ("class_measures", ["what it is", "source"]),
+        ("rates", ["total", "source"]),
+    ],
+)  # fmt: skip
+def test_headings_of_the_catalogue_say_what_stands_below_them(kind, headings, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    print_catalogue(
+        [{"kind": kind, "name": "a name", "summary": "Of it.", "known": "By whom."}], as_json=False
+    )
+    title, first, row, _ = (re.split("  +", line.strip()) for line in capsys.readouterr().out.splitlines())
+    assert (title, first, row) == ([kind], ["name", *headings], ["a name", "Of it.", "By whom."])
 
 
 @pytest.mark.parametrize(("columns", "lines"), [(71, True), (72, False)])
