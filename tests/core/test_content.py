@@ -310,6 +310,7 @@ def test_modules_that_it_imports_count_too(module, text, names):
         module(name, its)
     cls = module("plug_p.players", f"{text}\n{HALF}", "Half")
     assert sources(cls).keys() == {"plug_p", "plug_p.players", *names.split()}
+    assert {*map(len, sources(cls).values())} == {16}
     assert sources(simpy.util.start_delayed).keys() == {"simpy"}  # of an installed package, all of it
 
 
@@ -345,7 +346,7 @@ def test_of_installed_plug_ins_their_own_package_counts(module, tmp_path, monkey
     module("lib.site-packages.plug_a.players", "from plug_a.part import P\nimport plug_b\n" + HALF)
     cls = importlib.import_module("plug_a.players").Half
     before = sources(cls)
-    assert before.keys() == {"plug_a"}
+    assert {name: len(digest) for name, digest in before.items()} == {"plug_a": 16}
     for name, counts in (("plug_b/__init__.py", False), ("plug_a/part.py", True)):
         (folder / name).write_text("P = 22\n")
         assert (sources(cls) != before) is counts

@@ -8,6 +8,7 @@ import lzma
 import sys
 import zipfile
 from collections import Counter
+from datetime import datetime
 
 import numpy as np
 import polars as pl
@@ -72,6 +73,17 @@ def dict_of(places, rows):
 )
 def test_odd_cells(tmp_path, text, cells):
     assert table(tmp_path, "p,y\n" + text).frame.rows() == cells
+
+
+def test_in_a_single_column_every_line_is_a_row(tmp_path):
+    assert table(tmp_path, "p\n1\n\n#2\n").frame.rows() == [("1",), (None,), ("#2",)]
+
+
+def test_cells_of_parquet_are_texts_as_in_python(tmp_path):
+    cells = {"t": datetime(2024, 1, 1), "x": 1e16, "b": True}
+    pl.DataFrame({name: [cell] for name, cell in cells.items()}).write_parquet(tmp_path / "a.parquet")
+    found = Table(tmp_path / "a.parquet")
+    assert {name: found.texts(name) for name in cells} == {name: [str(cell)] for name, cell in cells.items()}
 
 
 @pytest.mark.parametrize(

@@ -165,6 +165,7 @@ def weighted(*weights):
         *((SAMPLES, given, said) for given, said in (
             (([], []), "empty"), (([0.1, np.nan], [0, 1]), r"p\[1\] = nan is a missing value"),
             (([0.1, 1 + 1e-12], [0, 1]), r"p\[1\] = 1.000000000001 is outside"), (([-1e-300], [0]), "outside"),
+            (([0.0, 1.0, 2.0], [0, 1, 1]), r"p\[2\] = 2\.0 is outside"),
             (([np.inf], [0]), "outside"), (([0.5], [0.5]), r"y\[0\] = 0.5 is not an outcome"),
             (([1, 0], [0.3, 0.2]), "swapped"), (([0.5], [np.nan]), r"y\[0\] = nan is a missing value"),
             (([0.5, 0.5], [1]), "2 values and y has 1"), (([[0.5]], [1]), r"shape \(1, 1\)"))),

@@ -26,6 +26,13 @@ def test_free_memory_is_what_is_left(monkeypatch, tmp_path):
     assert memory.free_memory() == 100.0
 
 
+def test_cores_are_all_of_the_machine_where_a_process_may_have_any(monkeypatch):
+    monkeypatch.delattr("os.sched_getaffinity", raising=False)
+    for count, cores in ((3, 3), (None, 1)):
+        monkeypatch.setattr("os.cpu_count", lambda count=count: count)
+        assert memory.cores() == cores
+
+
 def test_a_limit_of_a_shell_counts():
     """In a process of its own, as a limit cannot be raised again."""
     code = (

@@ -12,7 +12,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal import measures
-from onlinecal.core.errors import InvalidData, InvalidParameter, in_one_line, suggestion
+from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName, in_one_line, suggestion
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice, count, integer, number, positive, probability, vector
 from onlinecal.decisions import tasks
@@ -216,6 +216,15 @@ def test_long_words_are_cut_and_long_lists_are_shown_by_a_command():
     assert suggestion("zzz", names[:12], "a list") == "; known: " + ", ".join(names[:12])
     assert suggestion("zzz", names, "a list") == "; see `a list`"
     assert suggestion("zzz", names) == "; known: " + ", ".join(names)
+
+
+def test_names_of_ones_own_are_told_where_a_command_lists_ours():
+    names = [f"name {i}" for i in range(13)]
+    for kind, known, said in (
+        ("forecaster", names, "; see `a list`, or name your own as module:Class"), ("measure", names, "; see `a list`"),
+        ("forecaster", ["zzy"], "; did you mean 'zzy'?"),
+    ):  # fmt: skip
+        assert str(UnknownName.of(kind, "zzz", known, "a list")) == f"unknown {kind} 'zzz'{said}"
 
 
 def test_a_name_is_near_if_six_tenths_of_its_letters_are_the_same():

@@ -182,6 +182,13 @@ def test_what_is_refused(make, said):
         make()
 
 
+@pytest.mark.parametrize("horizon", [1, 2, 3])
+def test_one_outcome_that_is_known_in_time_is_enough(horizon):
+    check(EveryUnit(), Constant(horizon - 0.5), horizon=horizon)
+    with pytest.raises(OnlinecalError, match="no outcome becomes known"):
+        check(EveryUnit(), Constant(horizon), horizon=horizon)
+
+
 def test_longest_delays_are_taken():
     assert ByOutcome(1e15, 1e15).yes == 1e15
     assert Pareto(scale=1e15, cap=1e15).scale == 1e15

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import Future, wait
 from dataclasses import replace
 from types import SimpleNamespace
@@ -196,6 +197,11 @@ def test_processes_share_the_memory_that_is_free_and_begin_without_hearing_an_in
         executor.submit(None)
     assert begun == [({executors.KEPT: own or size}, True)]
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_a_batch_says_how_long_it_took():
+    (cell,), began = small([F.Constant()]), time.perf_counter()
+    assert 0.0 < play_batch(cell, range(1)).seconds < time.perf_counter() - began
 
 
 def test_as_many_units_are_given_at_once_as_the_executor_takes(monkeypatch):

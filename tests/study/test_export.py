@@ -28,6 +28,7 @@ def test_every_number_is_there_with_all_its_digits(kinds, tmp_path, name):
     count = export(kinds.cells, path)
     table = pd.read_csv(path, keep_default_na=False) if name.endswith("csv") else pd.read_parquet(path)
     assert len(table) == count == sum(t.size for each in kinds.cells for t in each.totals.values())
+    assert [table[name].dtype.kind for name in ("horizon", "round", "run", "open", "total")] == [*"iiiif"]
     at = 0
     for each in kinds.cells:
         for column in each.columns:

@@ -105,6 +105,16 @@ def test_what_is_swept_is_what_is_played():
         assert all((mine.totals[m] == other.totals[m]).all() for m in other.totals)
 
 
+class PlainNature:
+    def __init__(self, load=0.5): ...
+    def probability(self): ...
+
+
+class PlainWorld:
+    def __init__(self, load=0.5): ...
+    def run(self, env, market): ...
+
+
 def test_sweep_in_python():
     made = oc.sweep(
         "rounded", label="r", of={"name": "constant", "p": {"each": [0.1, 0.2]}}, m={"each": range(2, 4)}
@@ -115,6 +125,9 @@ def test_sweep_in_python():
     assert labels == ["rounded (m=3), of = constant", "rounded (m=3), of = forecast hedging (m=4)"]
     table = {"name": "constant", "label": "c", "p": {"each": [0.1, 0.2]}}
     assert [entry.label for entry in oc.sweep(table)] == ["c, p = 0.1", "c, p = 0.2"]
+    for own, role in ((PlainNature, "nature"), (PlainWorld, "world"), (oc.worlds.Queue, "world")):
+        swept = oc.sweep(own, load={"each": [0.5, 0.75]})
+        assert [entry.strategy.role for entry in swept] == [role] * 2
     for thing, said in (
         ("bernouli", "did you mean 'bernoulli'"), (3, "3 is neither a forecaster nor a nature"),
         (F.Constant(0.2), "has been made and takes no parameter 'p'"),
