@@ -65,6 +65,7 @@ def dict_of(places, rows):
     [
         ('a"b,1\n5" nail,2\n', [('a"b', "1"), ('5" nail', "2")]),
         ('"a" , "b, c"\n', [("a ", "b, c")]),
+        ('1, "2"\n', [("1", "2")]),
         ('"a\n",\n', [("a\n", None)]),
         ("1\n\n,2\n\n\n", [("1", None), (None, "2")]),
         ('1\n,\n# a "remark"\n"","2"\n', [("1", None), ("", "2")]),
@@ -131,6 +132,10 @@ def test_columns_of_numbers(tmp_path, text, column, found):
             read.numbers(column)
     else:
         assert read.numbers(column).tolist() == found
+
+
+def test_any_character_may_stand_between_cells(tmp_path):
+    assert table(tmp_path, "p§y\n0.5§1\n", delimiter="§").numbers("y").tolist() == [1.0]
 
 
 def test_a_plain_file_is_read_where_it_lies(tmp_path, monkeypatch):
