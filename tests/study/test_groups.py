@@ -144,6 +144,19 @@ def test_measures_of_groups_need_groups(tmp_path):
     assert path.read_bytes() == before
 
 
+def test_measures_of_groups_are_tried_before_a_game():
+    @oc.of_groups
+    def broken(groups):
+        return 1 / 0
+
+    for measure, said in (
+        ({"name": "multi_ece", "per": "day"}, "per = 'day'"),
+        (broken, "failed: ZeroDivisionError"),
+    ):
+        with pytest.raises(oc.OnlinecalError, match=said):
+            Panel.of([measure])
+
+
 def test_measures_of_ones_own_may_ask_for_a_group_by_name():
     @oc.of_groups
     def widest(groups):
