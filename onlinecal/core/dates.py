@@ -18,8 +18,7 @@ def as_time(cell: str) -> tuple[float | None, bool]:
 
 
 def _days(text: str) -> float | None:
-    usual = text[4:8:3] == "--" and text[9:10].isdigit()
-    if not usual and (found := _LOOSE.fullmatch(text)):
+    if found := _LOOSE.fullmatch(text):
         year, month, day, rest = found.group(1, 3, 4, 5)
         text = f"{year}-{month:0>2}-{day or 1:0>2}{rest}"
     # Python takes any character between date and time, also the sign of a zone; and eight digits are a number.
@@ -32,6 +31,6 @@ def _days(text: str) -> float | None:
     return (moment - (_EPOCH if moment.tzinfo else _NAIVE)) / _ONE
 
 
-#: year, month and day that are not written as in ISO 8601; and 1970
+#: year, month and day, also where they are not written as in ISO 8601; and 1970
 _LOOSE = re.compile(r"(\d{4})([-/.])(\d\d?)(?:\2(\d\d?))?((?:[T ].*)?)", re.ASCII)
 _EPOCH, _NAIVE, _ONE = datetime(1970, 1, 1, tzinfo=UTC), datetime(1970, 1, 1), timedelta(days=1)

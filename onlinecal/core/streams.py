@@ -75,9 +75,8 @@ class Stream:
             raise IndexError(f"number {index} of a stream; expected 0 or more")
         first, numbers = self._near
         if not first <= index < first + len(numbers):
-            # More each time, as most ask for one number after the other.
-            first, many = index, min(max(2 * len(numbers), 16), 1024)
-            self._near = first, (numbers := self.numbers_from(first, many))
+            # Several, as most ask for one number after the other.
+            first, numbers = self._near = index, self.numbers_from(index, 256)
         return numbers[index - first]
 
     def __getstate__(self) -> dict[str, Any]:
