@@ -123,8 +123,8 @@ class Database:
         self.check()
         # Readers are kept out while a cell is committed, not while it is written.
         self.run("PRAGMA cache_spill = OFF")
-        # A file that cannot be written is refused now, not after the first cell.
-        with self.transaction(patience=5.0):
+        # A file that cannot be written is refused now, not after the first cell; SQLite itself waits for five seconds.
+        with self.transaction(patience=0.0):
             pass
 
     def check(self) -> None:
