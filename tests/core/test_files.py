@@ -318,6 +318,10 @@ def test_words_that_are_no_outcomes_are_labels_or_names(tmp_path, words, numbers
         table(tmp_path, "p,y\n" + "".join(f"0.5,{cell}\n" for cell in cells)).outcomes("y")
 
 
+def test_a_sample_is_of_a_thousand_cells(tmp_path):
+    assert table(tmp_path, "p,y\n" + "0.5,1\n" * 1001).sample("p") == ["0.5"] * 1000
+
+
 def test_columns_that_repeat(tmp_path):
     found = table(tmp_path, "a,b\n1,1\n2,1\n3,2\n")
     assert [found.repeats(name) for name in "ab"] == [False, True]

@@ -3,7 +3,11 @@
 import subprocess
 import sys
 
+import pytest
+
 from onlinecal.core import memory
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.engine.memory import check_history
 
 
 def test_free_memory_is_what_is_left(monkeypatch, tmp_path):
@@ -24,6 +28,11 @@ def test_free_memory_is_what_is_left(monkeypatch, tmp_path):
     assert memory.free_memory() == 4096.0
     (tmp_path / "memory.max").write_text("1000\n")
     assert memory.free_memory() == 100.0
+
+
+def test_memory_is_told_in_gibibytes():
+    with pytest.raises(InvalidParameter, match=r"0\.5 of 4\.0 GiB that are free may be used"):
+        check_history(1, 10**12, None, 1, 4 * 1024.0**3)
 
 
 def test_cores_are_all_of_the_machine_where_a_process_may_have_any(monkeypatch):

@@ -129,6 +129,7 @@ def test_a_plain_class_may_have_attributes_of_any_name():
 
     made = as_forecaster(Own)
     assert (made.origin, made.settings) == (Own, {"rate": 0.5})
+    assert made.classes == f.Constant().classes == 2
     assert as_forecaster(Own(1)).origin.given == {"rate": 3}
     assert as_forecaster(Own, {"rate": 2}).settings == {"rate": 2}
 

@@ -76,6 +76,15 @@ def test_other_vectors_of_numbers_are_good(p):
     assert gamma.positives.tolist() == [1.0, 0.0]
 
 
+def test_of_two_columns_with_the_sum_1_the_second_is_taken():
+    """But for half a per cent, as of probabilities with two digits."""
+    for off in (-0.0049, 0.0049):
+        assert J.from_samples([[0.75, 0.25 + off]], [1]).predictions.tolist() == [0.25 + off]
+    for off in (-0.0051, 0.0051):
+        with pytest.raises(InvalidData, match="expected one dimension"):
+            J.from_samples([[0.75, 0.25 + off]], [1])
+
+
 def test_amounts_above_a_number_are_outcomes():
     assert J.from_samples([0.5] * 3, [1, 2, 3], above=2).positives.tolist() == [1.0]
     assert J.from_samples([0.5], [1], above=-1e308).positives.tolist() == [1.0]
