@@ -174,6 +174,18 @@ def test_records(tmp_path, name):
             table(tmp_path, text, name.removesuffix(".gz"))
 
 
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ('[{"p": 0.5, "of": {"a": 1}}]', ["p", "of.a"]), ('{"data": [{"p": 0.5}, {"p": 1}], "more": 3}', ["p"]),
+        ('[{"p": 0.5, "of": [{"a": 1}]}, {"p": 1, "of": [{"a": 2}]}]', ["p", "of"]),
+    ],
+)  # fmt: skip
+def test_records_within_records(tmp_path, text, columns):
+    """Of one record alone, a list of records is the table."""
+    assert table(tmp_path, text, "f.json").columns == columns
+
+
 def test_lists_and_records_in_cells_are_texts(tmp_path):
     row = '{"p": 0.5, "tags": ["a", "b"], "of": {"whom": {"name": "x"}}}'
     found = table(tmp_path, f'{row}\n{{"p": 0.5, "tags": null}}\n{row}\n', "f.jsonl")
