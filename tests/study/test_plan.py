@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
+from onlinecal.core.columns import ACCOUNT
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Forecasters, Guarantee
 from onlinecal.engine.game import Game
@@ -360,6 +361,20 @@ def test_a_broken_measure_is_named_with_the_round(at_once, value, said):
     if at_once:
         with pytest.raises(oc.OnlinecalError, match=said):
             oc.evaluate([0.5], [1], measures=broken)
+
+
+def test_columns_of_tasks_say_of_which_kind_they_are():
+    class Own:
+        name = "mine"
+
+        def account(self, gamma):
+            return (0.0,) * len(ACCOUNT)
+
+    panel = Panel.of([], ["umbrella", {"name": "umbrella", "response": "noisy"}, "quadratic", Own()])
+    assert [column.kind for column in panel.columns[:: len(ACCOUNT)]] == [
+        "decision_task", "decision_task", "quadratic_task", "other_task",
+    ]  # fmt: skip
+    assert [column.measure for column in panel.columns] == [*ACCOUNT] * 4
 
 
 def test_a_measure_with_a_limit_has_two_columns_only_where_it_can_be_reached():
