@@ -159,7 +159,7 @@ class Panel:
         rounds by its number, groups behind streams, of all of them (None), and of their laws (`LAWS`).
         """
         families: list[dict[str, Any]] | None = None
-        if len(self.of_parts.asked) < len(self.asked):
+        if self.of_parts is not self:
             families = [{} for _ in runs]
         labels = *streams, *groups
         found = {column: np.zeros(len(runs)) for column in self.columns_of(streams, groups)}

@@ -96,6 +96,15 @@ def test_amounts_above_a_number_are_outcomes():
             J.from_samples([0.5, 0.5], [1, 3], above=2, **words)
 
 
+@pytest.mark.parametrize("labels", [["a", "b", "c"], ["void", "b", "b"]])
+def test_several_labels_or_an_undecided_one_are_not_0_by_themselves(labels):
+    with pytest.raises(
+        InvalidData, match=r"y has several labels beside 'b': .* in 1 row.*; expected `negative`"
+    ):
+        J.from_samples([0.5] * 3, labels, positive="b")
+    assert J.from_samples([0.5] * 3, ["a", "b", "A "], positive="b").positives.tolist() == [1.0]
+
+
 def test_eight_labels_are_told():
     with pytest.raises(InvalidData, match=r"y\[0\] = 'a'; .* \(there are: 'a' in 1 row, .*, 'h' in 1 row\)$"):
         J.from_samples(np.full(9, 0.5), list("abcdefghi"))
