@@ -207,13 +207,15 @@ def test_values_are_exact_at_every_size_and_draws_at_groups_of_levels(tmp_path, 
     assert "groups of calibrated forecasts" in decision(column) or column.threshold.loss == 0.0
 
 
-@pytest.mark.parametrize("kind", ["single", "repeated", "weighted"])
-def test_draws_at_groups_are_sums_of_draws_at_levels(monkeypatch, kind, seed):
-    """A group has the sum of the outcomes drawn at its levels, and the mean of its forecasts."""
+@pytest.mark.parametrize(("kind", "times"), [("single", 1), ("single", 8), ("repeated", 9), ("weighted", 1)])
+def test_draws_at_groups_are_sums_of_draws_at_levels(monkeypatch, kind, times, seed):
+    """A group has the sum of the outcomes drawn at its levels, and the mean of its forecasts.
+
+    Of up to eight rows a level outcomes are drawn row by row.
+    """
     monkeypatch.setattr(reference, "MOST_DRAWN", 50)
     monkeypatch.setattr(reference, "GROUPS", 8)
     v = np.linspace(0.05, 0.95, 97) ** 2
-    times = {"single": 1, "repeated": 40, "weighted": 1}[kind]
     p, w = np.repeat(v, times), np.repeat(np.arange(97) % 3 + 0.5, times) if kind == "weighted" else None
     y = (np.arange(len(p)) % 3 == 0).astype(float)
     samples = None if w is None else (p, y, w)
@@ -228,9 +230,19 @@ def test_draws_at_groups_are_sums_of_draws_at_levels(monkeypatch, kind, seed):
     assert against.gamma.positives == pytest.approx(np.bincount(group, weights * y))
     one, other = np.random.default_rng([seed, 31]), np.random.default_rng([seed, 31])
     for _ in range(5):
-        ones = other.random(97) < v if kind == "single" else against.resample.calibrated(other).positives
+        if kind == "single":
+            ones = (other.random(97 * times) < p).reshape(97, times).sum(axis=1)
+        else:
+            ones = against.resample.calibrated(other).positives
         group = np.searchsorted(whole.predictions[against.starts], v, "right") - 1
         assert against.draw(one).positives == pytest.approx(np.bincount(group, ones))
+
+
+@pytest.mark.parametrize(("levels", "in_groups"), [(50, False), (51, True)])
+def test_outcomes_are_drawn_at_groups_of_more_levels_than_so_many(monkeypatch, levels, in_groups):
+    monkeypatch.setattr(reference, "MOST_DRAWN", 50)
+    gamma = G.from_samples(np.arange(levels) / levels, np.arange(levels) % 2)
+    assert reference.Reference(Resample(gamma, None)).grouped is in_groups
 
 
 # ---------------------------------------------------------------- in parts
@@ -278,7 +290,7 @@ def test_what_is_said_of_all_rows(tmp_path, parts):
         found = report_of(str(path), Asked(("p",), "y", **asked), settings, in_parts=parts)
         return " ".join(found.said)
 
-    for cells, cautioned in (([0.25, 1.0, 0.5], True), ([0.25, 1.5, 0.5], False), ([0, 0, 0], False)):
+    for cells, cautioned in (([0.25, 1.0, 0.5], True), ([0.25, 1.001, 0.5], False), ([0, 0, 0], False)):
         said = said_of(cells, percent=True)
         assert ("caution: no cell of column 'p' is above 1, and --percent divides" in said) == cautioned, said
         assert "caution" not in said_of([x / 2 for x in cells])

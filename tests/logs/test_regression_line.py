@@ -116,11 +116,13 @@ def test_equal_rows_count_once_each_and_a_cluster_of_copies_is_one_row(seed):
         ([0.2, 0.4, 0.6, 0.7], [0, 0, 1, 1], "a threshold separates", True),
         ([0.2, 0.4, 0.6, 0.7], [1, 1, 1, 0], "a threshold separates", True),
         ([0.2, 0.4, 0.4, 0.7], [0, 0, 1, 1], "a threshold separates", True),
+        ([0.2, 0.4, 0.4, 0.7], [1, 1, 0, 0], "a threshold separates", True),
         ([0.3, 0.3, 0.3, 0.3], [0, 1, 0, 0], "all forecasts are as good as equal", True),
         ([0.5, 0.5 + 1e-15, 0.5 - 1e-15, 0.5], [0, 1, 0, 1], "all forecasts are as good as equal", True),
         ([0.3, 0.4, 0.5, 0.6], [1, 1, 1, 1], "all outcomes are 1", False),
         ([0.0, 0.4, 0.5, 0.6], [1, 0, 1, 1], "1 wrong forecast of exactly 0 or 1", False),
         ([0.0, 1.0, 0.5, 0.6], [0, 1, 1, 1], "all outcomes are equal", False),
+        ([0.0, 1.0, 1.0], [0, 1, 1], "all outcomes are equal", False),
         ([0.0, 1.0, 0.3, 0.6, 0.7], [0, 1, 1, 0, 1], "not positive", True),
     ],
 )
@@ -140,8 +142,16 @@ def test_right_forecasts_of_certainty_tell_nothing(seed):
     p, y = sample(np.random.default_rng([seed, 4]))
     more = calibration_line([0.0, 1.0, *p], [0, 1, *y])
     assert [one.value for one in more] == pytest.approx([one.value for one in calibration_line(p, y)])
-    # Forecasts that differ by more than rounding have a slope.
-    assert math.isfinite(calibration_line([0.5, 0.50001] * 3, [0, 1, 1, 0, 1, 0]).slope.value)
+
+
+@pytest.mark.parametrize("odds", [0.0, 0.5, -5.0])
+def test_forecasts_that_differ_by_a_millionth_have_a_slope(odds):
+    """Of their log odds, or of 1 where these are less. It may be negative."""
+    for share, there in ((0.99e-6, False), (1.01e-6, True)):
+        p = expit([odds, odds - math.copysign(share * max(1.0, abs(odds)), odds)] * 3)
+        slope = calibration_line(p, [0, 1, 1, 0, 1, 0]).slope.value
+        assert math.isfinite(slope) is there
+    assert calibration_line([0.2, 0.4, 0.6, 0.8] * 2, [1, 1, 0, 0, 0, 1, 1, 0]).slope.value < 0.0
 
 
 def test_one_sample_of_an_outcome_and_few_clusters_have_no_interval():

@@ -67,6 +67,9 @@ def test_the_words_hold_the_numbers():
     assert str(mirrored).startswith("act when p > 0.25: you lose 0.267 per decision; predictions of 0.25")
     assert str(mirrored).endswith("too low by 0.25")
     assert mirrored.better == "p ≥ 0.25"
+    # Where acting and waiting lose as much it is acting.
+    both = worst_threshold(oc.JointDistribution.from_levels([0.25, 0.75], [0.5, 0.5], [0.5, 0.5]))
+    assert str(both).startswith("act when p ≥ 0.75: you lose 0.167 per decision")
     calm = worst_threshold(oc.JointDistribution.from_levels([0.2, 0.6], [0.5, 0.5], [0.2, 0.6]))
     assert str(calm) == "no threshold loses: another one would never have been better"
 
