@@ -147,8 +147,7 @@ def recalibration(
     for _ in range(draws):
         moved = curve() - middle
         deviations.append(float(np.maximum(moved / up, -moved / down).max()))
-    inside = int(np.ceil(level * (draws + 1) - 1e-9))
-    times = np.inf if inside > draws else sorted(deviations)[inside - 1]
+    times = sorted(deviations)[int(np.ceil(level * (draws + 1) - 1e-9)) - 1]
     # The curve ascends, so that it stays above the largest of the lower ends so far.
     lowest = np.maximum.accumulate(np.clip(np.minimum(middle - times * down, lower), 0.0, 1.0))
     highest = np.minimum.accumulate(np.clip(np.maximum(middle + times * up, upper), 0.0, 1.0)[::-1])[::-1]

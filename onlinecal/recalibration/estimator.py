@@ -206,9 +206,9 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """The rows that are told, each as often as it counts. The rest of a weight goes to later rows."""
         if weights is None:
             return np.arange(rows)
+        if (total := weights.sum()) > MOST:
+            raise ValueError(f"sample_weight sums to {total:g}; expected at most {MOST:,}: it counts rows")
         sums = np.cumsum(weights) + self.rest_
-        if sums[-1] > MOST:
-            raise ValueError(f"sample_weight sums to {sums[-1]:g}; expected at most {MOST:,}: it counts rows")
         self.rest_ = float(sums[-1] % 1.0)
         return np.repeat(np.arange(rows), np.diff(np.floor(sums), prepend=0.0).astype(np.int64))
 

@@ -364,10 +364,10 @@ def test_a_function_of_ones_own_has_the_hull_of_two_bootstrap_intervals(seed):
     rng = np.random.default_rng([seed, 42])
     p, y = rng.integers(1, 10, 300) / 10, rng.integers(0, 2, 300)
     own = lambda gamma: float(gamma.residuals.sum()) ** 2  # noqa: E731
-    (row,) = evaluate(p, y, measures=[own], bootstrap=80, level=0.9, seed=5).rows
+    (row,) = evaluate(p, y, measures=[own], bootstrap=199, level=0.8, seed=5).rows
     resample, generator = Resample(JointDistribution.from_samples(p, y), None), np.random.default_rng([5, 0])
-    values = np.sort([own(resample.bootstrap(generator)) for _ in range(80)])
-    low, high = values[3], values[75]
+    values = np.sort([own(resample.bootstrap(generator)) for _ in range(199)])
+    low, high = values[19], values[179]
     want = min(low, 2.0 * row.value - high), max(high, 2.0 * row.value - low)
     assert row.interval == pytest.approx(want, abs=1e-12)
 

@@ -47,7 +47,7 @@ def log(tmp_path, text, **asked):
         ("y,p_0,p_1,expert\n1,.3,.7,.6\n0,.82,.18,.3\n", {}, ["p_1", "expert"], "y"),
         ("y,one,other\n1,.5,.5\n0,.5,.5\n", {}, ["one", "other"], "y"),
         ("y,p_0,p_1\n1,.31,.7\n0,.82,.18\n", {}, ["p_1"], "y"),
-        ("y,p_0,p_1\n1,.32,.7\n0,.82,.18\n", {}, ["p_0", "p_1"], "y"),
+        ("y,p_0,p_1\n1,.3101,.7\n0,.82,.18\n", {}, ["p_0", "p_1"], "y"),
         ("Low,mid,high,mine,y\n.5,.25,.25,.5,low\n.25,.5,.25,.5,mid\n.25,.25,.5,.5,high\n",
          {"positive": "low", "negative": ("mid", "high")}, ["Low", "mine"], "y"),
     ],

@@ -194,6 +194,11 @@ def test_many_levels_are_spread_on_a_grid(monkeypatch):
     spread = {sigma: smoothed(gamma, sigma=sigma) for sigma in (0.005, 0.05)}
     resample = Resample(gamma, (gamma.predictions, gamma.positives, np.ones(1500)))
     of_rows = {sigma: smoothed(gamma, sigma=sigma, resample=resample).samples for sigma in spread}
+    few = G.from_counts([0.123, 0.5, 0.789], [10, 20, 30], [1, 9, 25])
+    plain = smoothed(few, sigma=0.05).means
+    for most in (3, 2):
+        monkeypatch.setattr(regression, "MOST_LEVELS", most)
+        assert np.array_equal(smoothed(few, sigma=0.05).means, plain) is (most == 3)
     monkeypatch.setattr(regression, "MOST_LEVELS", 1500)
     for sigma, found in spread.items():
         exact = smoothed(gamma, sigma=sigma)

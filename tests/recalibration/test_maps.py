@@ -14,6 +14,7 @@ from sklearn.isotonic import IsotonicRegression
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter, StoreError, UnknownName
+from onlinecal.recalibration.files import apply_file
 from onlinecal.recalibration.maps import FITS
 from tests.command_line import onlinecal
 
@@ -173,6 +174,8 @@ def test_inverses_hold_all_forecasts_that_are_mapped_there(seed, method):
     if method != "venn_abers":  # it jumps
         np.testing.assert_allclose(made(lower), between, rtol=0.0, atol=1e-9)
     assert np.isnan(made.inverse([0.0, 1.0])[0]).all()  # outside of all values
+    flat = oc.fit_recalibration([0.5] * 4, [0, 1, 0, 1], "platt").inverse([0.5])
+    assert [end.tolist() for end in flat] == [[0.0], [1.0]]
 
 
 P, Y = log(1)
@@ -208,6 +211,10 @@ def test_a_map_goes_from_one_file_to_another(tmp_path):
     q = oc.fit_recalibration(p, y, "venn_abers")([0.25, 0.75])
     wanted = f"name,p,recalibrated\na,0.25,{float(q[0])!r}\nb,,\nc,0.75,{float(q[1])!r}\n"
     assert (tmp_path / "b.csv").read_text() == wanted
+    many, remarks = apply_file(
+        str(tmp_path / "a.csv"), tmp_path / "d.csv", tmp_path / "map.json", column="again"
+    )
+    assert (many, [each for each in remarks if "left empty" in each]) == (61, [])
     said = onlinecal("recalibrate old.csv -o c.csv --save c.json", cwd=tmp_path, rc=2).stderr
     assert "'aggregated' has no map that could be saved; expected --with one of isotonic_refitted" in said
     said = onlinecal("recalibrate old.csv -o c.csv --save c.json --apply map.json", cwd=tmp_path, rc=2).stderr

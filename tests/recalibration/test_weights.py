@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.logs.regression import isotonic
+from onlinecal.recalibration import estimator
 from onlinecal.recalibration.maps import FITS
 from onlinecal.recalibration.river_model import BaseForecast
 
@@ -86,6 +87,18 @@ def test_weights_have_a_mean_of_a_tenth_at_least(last, taken):
     else:
         with pytest.raises(ValueError, match="of 10 rows; expected at least 1"):
             model.fit(X, y, sample_weight=[0.0625] * 9 + [last])
+
+
+@pytest.mark.parametrize(("last", "taken"), [(4.0, True), (4.25, False)])
+def test_weights_sum_to_ten_million_at_most(monkeypatch, last, taken):
+    """Here to ten."""
+    monkeypatch.setattr(estimator, "MOST", 10)
+    X, y, model = np.array([[0.2], [0.6], [0.4]]), [0, 1, 0], oc.RecalibratedClassifier("passthrough")
+    if taken:
+        assert model.fit(X, y, sample_weight=[2.0, 4.0, last]).recalibrator_.told == 10
+    else:
+        with pytest.raises(ValueError, match=r"sums to 10\.25; expected at most 10: it counts rows"):
+            model.fit(X, y, sample_weight=[2.0, 4.0, last])
 
 
 def test_river_takes_labels_as_often_as_they_count(seed):
