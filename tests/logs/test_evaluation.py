@@ -2,6 +2,7 @@
 
 import math
 import threading
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -47,7 +48,23 @@ def test_measures_can_be_chosen_and_notes_fit_a_terminal():
     below = str(result).splitlines()[2 + len(result.rows) :]
     assert len(below) > len(result.notes) > 0  # some are broken
     assert max(map(len, below)) <= 80
+    for line, after in pairwise(below):
+        assert not after.startswith("  ") or len(f"{line} {after.split()[0]}") > 80
     assert " ".join(" ".join(below).split()) == " ".join(" ".join(result.notes).split())
+
+
+def test_p_values_for_large_n_are_noted_or_missing_for_few_outcomes_and_for_clusters():
+    """Of measures with such a law; clusters have none of any number."""
+    few = "no p for large n for cutoff_ce: few outcomes of a kind are expected"
+    for n, clusters, notes in (
+        (40, None, "p for large n: cutoff_ce 1"),
+        (20, None, few),
+        (40, np.arange(40) // 2, ""),
+    ):
+        result = evaluate(
+            [0.5] * n, [0, 1] * (n // 2), clusters=clusters, measures=["ece", "cutoff_ce"], reference=9
+        )
+        assert "\n".join(result.notes) == notes
 
 
 def test_no_limit_makes_it_fail():

@@ -432,9 +432,14 @@ def test_cautions_begin_where_they_are_said_to():
     ):
         assert words in said_of(p, y, **there)
         assert words not in said_of(p, y, **not_there)
+    for m in (4, 5, 8, 10, 20, 50, 100, 200, 1000):
+        assert f"all forecasts are multiples of 1/{m} (2 values)" in said_of(
+            [1 / m, 1 - 1 / m] * 60, [0, 1] * 60
+        )
     assert order_caution(drift(alike=0.01))
     assert not order_caution(drift(alike=0.0101))
     few = {f"g{i}": 29.0 for i in range(6)}
+    assert "('g1', 'g2', 'g3', 'g4', 'g5')" in tiny_groups(dict([*few.items()][1:]))[0]
     assert tiny_groups({"a": 30.0}) == []
     assert tiny_groups({"a": 29.0, "b": 30.0}) == [
         "1 of 2 groups has fewer than 30 rows ('a'): little can be said of it"
