@@ -206,7 +206,7 @@ def test_the_line_of_log_odds_is_the_one_that_outcomes_come_from(seed):
     assert fitted(past_of(v, block), block).q == pytest.approx(q, abs=0.01)
     # Forecasts of 0 and 1 keep their means, and have the means that they say where these are right.
     v_ = np.array([0.0, 0.5, 1.0])
-    for mass in ([[9.0, 9.0, 3.0], [1.0, 4.0, 6.0]], [[9.0, 9.0, 0.0], [0.0, 4.0, 6.0]]):
+    for mass in ([[9.0, 9.0, 3.0], [1.0, 4.0, 6.0]], [[9.0, 5.0, 0.0], [0.0, 5.0, 6.0]]):
         block_ = Block(np.array(mass), np.array(mass))
         means = mass[1][0] / 10.0, mass[1][2] / (mass[0][2] + 6.0)
         for past in (past_of(v_, block_), fitted(past_of(v_, block_), block_)):
