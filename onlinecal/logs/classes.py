@@ -290,11 +290,11 @@ def by_group(
     y: Ints,
     groups: Mapping[str, Ints],
     labels: Sequence[str],
-    weights: Floats | None = None,
-    clusters: Ints | None = None,
-    in_time: bool = False,
-    draws: int = 200,
-    seed: int = 0,
+    weights: Floats | None,
+    clusters: Ints | None,
+    in_time: bool,
+    draws: int,
+    seed: int,
 ) -> tuple[ClassGroup, ...]:
     """Each group of rows, given by their numbers, tested by itself; rows of weight 0 are none."""
     found = list[ClassGroup]()

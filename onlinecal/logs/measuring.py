@@ -124,9 +124,8 @@ class Report:
     pairs: tuple[tuple[str, str], ...] = ()  # columns of forecasts and of their outcomes, where these differ
 
 
-def measure_log(log: Log, settings: Settings | None = None, more_columns: bool = False) -> Report:
+def measure_log(log: Log, settings: Settings, more_columns: bool = False) -> Report:
     """The report of a log."""
-    settings = settings or Settings()
     groups = log.groups or {}
     columns = [measured(log, name, settings) for name in log.forecasts]
     if log.weights is None and log.counts is None and log.unresolved:

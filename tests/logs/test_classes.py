@@ -82,6 +82,7 @@ def test_the_table_has_the_measures_of_gamma_and_of_its_events(n, k):
         assert one.bias * event.mass[there].sum() == pytest.approx(event.residuals[there].sum(), abs=1e-12)
         assert (one.share, one.p_value <= 1) == (event.base_rate, True)
         assert one.adjusted >= one.p_value or k == 2
+    assert evaluate_classes(p[:2], y[:2]).draws == 200
     assert found.by_class().loc["top label", "cutoff_ce"] == found.classes[-1].cutoff_ce
     assert found.table().loc["ece", "value"] == got["ece"]
     assert "top label" in str(found)

@@ -108,6 +108,10 @@ def test_labels_are_questions_where_chance_makes_outcomes_constant_in_one_of_100
         of, y = np.repeat([0, 1], size), np.repeat([0.0, 1.0], size)
         assert questions._constant(of, y) is there
         assert not questions._constant(of, np.where(np.arange(2 * size) == 0, 1.0, y))
+    for outcomes, amount in (([0, 0, 1], True), ([1, 0, 0], True), ([0, 1, 0], False)):  # of 14, 20 and 100
+        assert (
+            questions._amount(["20", "100", "14"], np.array([2, 0, 1]), np.array(outcomes, float)) is amount
+        )
     rng = np.random.default_rng(1)
     of, p = np.repeat(np.arange(12), 4), rng.random(48)
     y = (of % 2) * 1.0

@@ -1,6 +1,7 @@
 """The monitor: alarms, restarts, late outcomes, what is kept in a file, and what is refused."""
 
 import copy
+import json
 import math
 import pickle
 from dataclasses import replace
@@ -13,7 +14,7 @@ from scipy.stats import binom
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter, StoreError
 from onlinecal.monitoring.alarms import Alarm, Witness
-from onlinecal.monitoring.bets import Epoch
+from onlinecal.monitoring.bets import VERSION, Epoch
 from onlinecal.monitoring.monitor import EDGES, Monitor
 from onlinecal.monitoring.sequences import half_width
 from tests.marks import slow
@@ -65,6 +66,7 @@ def test_numbers_are_those_on_record(open_at_once, numbers):
     monitor = Monitor(restart="never", open_at_once=open_at_once)
     monitor.update(p, y)
     assert (monitor.log_e, monitor.p_value, monitor.bias().upper) == pytest.approx(numbers, rel=1e-9)
+    assert VERSION == 2
 
 
 def test_an_alarm_says_where_and_since_when(seed):
@@ -385,6 +387,12 @@ def test_files_of_other_arrays_are_refused_and_a_failed_save_leaves_the_old_file
     good, monitor = tmp_path / "m.npz", Monitor()
     monitor.save(good)
     before, arrays = good.read_bytes(), dict(np.load(good))
+    # With other contents `onlinecal.monitoring.monitor.FORMAT` is raised.
+    said, names = (
+        json.loads(str(arrays["said"])),
+        "alarms alpha asked begun bets epoch format note open open_at_once",
+    )
+    assert (said["format"], sorted(said)) == (2, [*names.split(), "peak", "restart"])
     for name, change in (
         ("said", np.array(str(arrays["said"]).replace('"format": ', '"format": 9'))),
         ("banks", arrays["banks"][:, :2]), ("banks", arrays["banks"].astype(np.float32)),

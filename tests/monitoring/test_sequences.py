@@ -71,6 +71,7 @@ def test_the_band_ends_where_a_mixture_of_martingales_reaches_its_bound(kind):
             assert value == pytest.approx(20.0, rel=1e-6) or sign * end == pytest.approx(most)
     assert running_bias(p, y, points=2).rounds.tolist() == [1, 300]
     assert running_bias(p, y, points=100_000).rounds.tolist() == list(range(1, 301))
+    assert len(running_bias(np.full(1000, 0.5), np.ones(1000)).rounds) == 500
     for wrong in ({"points": 1}, {"points": 100_001}, {"level": -0.01}, {"level": 1.01}):
         with pytest.raises(InvalidParameter):
             running_bias(p, y, **wrong)

@@ -13,7 +13,6 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.recalibration.estimator import CHUNK
 from onlinecal.recalibration.river_model import BaseForecast
 from tests.marks import slow
 
@@ -57,13 +56,15 @@ def test_passthrough_is_the_recalibrator(seed):
 
 
 @pytest.mark.parametrize(
-    ("rare", "cv", "folds"), [(100, 5, 5), (100, 2, 2), (3, 5, 3), (2, 5, 2), (1, 5, None)]
+    ("rare", "options", "folds"),
+    [(100, {}, 5), (100, {"cv": 2}, 2), (3, {"cv": 5}, 3), (2, {}, 2), (1, {}, None)],
 )
-def test_fit_forecasts_rows_that_were_not_seen_in_a_random_order(rare, cv, folds, seed):
+def test_fit_forecasts_rows_that_were_not_seen_in_a_random_order(rare, options, folds, seed):
     """In as many folds as the smaller class has rows, at most; a class of one row by what has seen all."""
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(200, 2)), (np.arange(200) < rare).astype(int)
-    model, base = oc.RecalibratedClassifier(GaussianNB(), seed=seed, cv=cv).fit(X, y), GaussianNB().fit(X, y)
+    model = oc.RecalibratedClassifier(GaussianNB(), seed=seed, **options).fit(X, y)
+    base = GaussianNB().fit(X, y)
     forecasts = base.predict_proba(X)[:, 1]
     if folds is not None:
         forecasts = cross_val_predict(GaussianNB(), X, y, cv=folds, method="predict_proba")[:, 1]
@@ -74,15 +75,15 @@ def test_fit_forecasts_rows_that_were_not_seen_in_a_random_order(rare, cv, folds
         assert model.predict_proba([row])[0, 1] == mine.mean(float(base.predict_proba([row])[0, 1]))
 
 
-def test_partial_fit_forecasts_before_it_learns(seed):
+def test_partial_fit_forecasts_256_rows_before_it_learns(seed):
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(3 * CHUNK, 2))
+    X = rng.normal(size=(3 * 256, 2))
     y = (X[:, 0] + rng.normal(size=len(X)) > 0).astype(int)
     model = oc.RecalibratedClassifier(GaussianNB()).partial_fit(X, y, classes=[0, 1])
     base, mine = GaussianNB(), oc.Recalibrator()
-    for at in range(0, len(X), CHUNK):
-        part = slice(at, at + CHUNK)
-        taught(mine, base.predict_proba(X[part])[:, 1] if at else np.full(CHUNK, 0.5), y[part])
+    for at in range(0, len(X), 256):
+        part = slice(at, at + 256)
+        taught(mine, base.predict_proba(X[part])[:, 1] if at else np.full(256, 0.5), y[part])
         base.partial_fit(X[part], y[part], classes=[0, 1])
     for row in X[:20]:
         assert model.predict_proba([row])[0, 1] == mine.mean(float(base.predict_proba([row])[0, 1]))

@@ -71,7 +71,7 @@ def test_the_classifier_is_given_the_weights(seed):
     own = LogisticRegression().fit(p[:, None], y, sample_weight=w)
     assert model.estimator_.coef_ == pytest.approx(own.coef_)
     for bad, said in (
-        ([-1] * 60, "sample_weight"), ([1.0], "60 values"), ([np.nan] * 60, "nan"), ([1e9] * 60, "at most"),
+        ([-1] * 60, "sample_weight"), ([1.0], "60 values"), ([np.nan] * 60, "nan"), ([1e9] * 60, "at most 10,000,000"),
         ([1 / 60] * 60, "sums to 1 of 60 rows; expected at least 6"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=said):

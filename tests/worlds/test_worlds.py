@@ -27,7 +27,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
 from onlinecal.natures import Bernoulli
 from onlinecal.worlds import WORLDS, Beds, Machines, Parts, Queue, World, as_world, observe
-from onlinecal.worlds.run import Simulation
+from onlinecal.worlds.run import VERSION, Simulation
 from tests.command_line import begun, onlinecal
 from tests.marks import some_fast
 
@@ -214,7 +214,8 @@ ON_RECORD = [
 
 @pytest.mark.parametrize(("world", "numbers"), [*zip(ALL, ON_RECORD, strict=True)], ids=str)
 def test_numbers_are_those_on_record(world, numbers):
-    """Of the formulas too, which are the forecasts."""
+    """Of the formulas too, which are the forecasts. With others `onlinecal.worlds.run.VERSION` is raised."""
+    assert VERSION == 2
     rounds = observe(f.Unchanged(), world, horizon=1000)
     found = len(rounds.outcomes), rounds.outcomes.sum(), rounds.forecasts.sum(), rounds.known.sum()
     assert found == pytest.approx(numbers, rel=1e-8)
