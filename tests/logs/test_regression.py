@@ -171,6 +171,16 @@ def test_the_regression_is_that_of_the_definition(sigma):
             assert near[i] == pytest.approx(own, rel=1e-6)
 
 
+@pytest.mark.parametrize("levels", [(0.98, 1.0), (0.0, 0.02)])
+def test_far_from_all_levels_both_reflections_of_a_level_count(levels):
+    """At the other end they are as near as the level itself."""
+    gamma = G.from_counts(levels, [10, 10], [2, 9])
+    found = smoothed(gamma, sigma=0.1, points=2)
+    for t, mean in zip(found.at, found.means, strict=True):
+        weights = [reflected(t, v, 0.1) for v in levels]
+        assert mean == pytest.approx(np.average([0.2, 0.9], weights=weights), rel=1e-9)
+
+
 def test_its_width_its_ends_and_what_is_far_from_all_levels():
     found = smoothed([0.2, 0.2, 0.9], [0, 1, 1], sigma=LEAST, points=101)
     assert found.means[(found.at > 0.0) & (found.at < 0.54)] == pytest.approx(0.5)
