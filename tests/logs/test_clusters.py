@@ -169,6 +169,8 @@ def test_blocks_are_of_the_stated_length(rho, n):
         _, _, long, alike, _ = length_by_definition((y - p)[:many])
         power = many * np.var((y - p)[:many])
         assert bool(one.too_few) is bool(alike > DEPENDENT and many * power < 50 * max(long, power))
+        tell = f"{many} times tell as much as {many / max(long / power, 1.0):.3g} independent ones"
+        assert not one.too_few or tell in one.too_few
         assert (one.labels is None) is bool(alike <= DEPENDENT)
     alone = np.tile([1.0, -1.0], 50)
     assert blocks_in_time(alone) == (None, 1.0, "")

@@ -57,6 +57,7 @@ def test_each_group_is_what_its_rows_say_and_the_intervals_hold_together(tmp_pat
     for (name, options), one in zip(SHOWN, found.measures, strict=True):
         worst = OF_GROUPS[name].function.worst(table["p"], table["y"], groups=inside, **options)
         assert (one.value, one.group, one.forecast) == worst
+    assert found.notes[1:] == ["intervals of groups hold together with 95 % (Bonferroni)"]
     lacks = (table["season"] == "").sum()
     assert f"caution: {lacks} rows without 'season': in none of its groups" in report.said
     same = oc.evaluate(

@@ -504,7 +504,8 @@ def test_where_no_interval_is_right_none_is_printed_and_the_table_says_why(seed)
     p = p[:300]
     result = evaluate(p, rng.random(300) < p, measures=["ece", "cdl", "smooth_ce", mine], bootstrap=39)
     for where in (" ".join(str(result).split()), " ".join(result._repr_html_().split())):
-        assert "population value (39 draws of either kind), but for functions of your own" in where
+        said = "intervals: 95 % each, for the population value (39 draws of either kind), but for functions of your own"
+        assert said in where
         assert "upper end open for ece, cdl, their largest value is printed: 100% of the weight" in where
     table = result.table()
     assert table.loc["ece", "interval_upper"] == 1.0

@@ -366,6 +366,15 @@ def test_what_is_large_or_larger_than_memory_is_read_in_parts(tmp_path, monkeypa
                     in_parts(in_parts=False)
             else:
                 assert not in_parts(in_parts=False)
+    with monkeypatch.context() as gib:
+        gib.setattr(source, "free_memory", lambda: 3.0 * 2**30)
+        gib.setattr(source, "bytes_needed", lambda file: 7.5 * 2**30)
+        gib.setattr(source, "DIFFERENT", 2.0**30)
+        with scanned(str(path)) as file:
+            rows = file.many(["p", "y"])
+        for parts, words in ((False, r"needs some 7\.5 GiB"), (True, rf"need some {rows:.0f}\.0 GiB")):
+            with pytest.raises(InvalidData, match=f"{words} of memory, and 3.0 are free"):
+                in_parts(in_parts=parts)
     monkeypatch.setattr(source, "free_memory", lambda: 1.0)
     parts = {"in_parts": True}
     for given, options, asked, error, words in (

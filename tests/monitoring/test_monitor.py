@@ -483,5 +483,7 @@ def test_bad_samples_change_nothing(p, y):
 def test_bad_parameters_are_refused(function, wrong):
     with pytest.raises(InvalidParameter):
         function(**wrong)
+    with pytest.raises(InvalidParameter, match="expected 2 to 65 increasing numbers from 0 to 1"):
+        Monitor(edges=[0])
     for edges in ([0, 1], np.linspace(0, 1, 65)):  # the fewest and the most
         assert Monitor(edges=edges, open_at_once=1000).open_at_once == 1000

@@ -535,6 +535,16 @@ def test_a_forecaster_that_fails_is_named_with_round_and_run(says, words):
     assert words in str(told.value)
 
 
+class Third:
+    """Asks of a stream that it does not have."""
+
+    reveals, streams = frozenset({"stream"}), ("a", "b")
+
+    def run(self, env, market):
+        market.ask(stream=2)
+        yield env.timeout(1.0)
+
+
 class Crowd:
     open_at_once = 1
 
@@ -557,6 +567,7 @@ REFUSED = [
     (lambda: Queue().start(9, None), "is a world"),
     (lambda: play("unchanged", Queue(), horizon=9, delays=3), "which asks and answers at times of its own"),
     (lambda: oc.plots.world(observe(f.Constant(), Queue(), horizon=9), context="length"), "expected one of"),
+    (lambda: simulated(f.Constant(), as_world(Third), 9), "gave stream = 2 with question 1; .* an integer from 0 to 1"),
     (lambda: simulated(f.Constant(), as_world(Crowd), 9), "has 2 questions open; it declares open_at_once = 1"),
     (lambda: declaring(reveals="base"), "declares reveals = 'base'; expected names, in a set or tuple"),
     (lambda: declaring(reveals=5), "declares reveals = 5"), (lambda: declaring(streams=(1, 2)), r"streams = \(1, 2\)"),
