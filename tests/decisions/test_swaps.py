@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import isotonic_regression, lsq_linear
+from scipy.optimize import lsq_linear
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions import tasks
 from onlinecal.decisions.responses import DecisionMaker, Rounded
-from onlinecal.decisions.swaps import ascending
 from onlinecal.decisions.tasks import TIE, QuadraticTask, restricted_swap_regret, swap_regret
 from tests.decisions.test_tasks import decision_tasks
 from tests.oracles.tasks import earned
@@ -84,26 +83,21 @@ def test_monotone_swaps_are_enumerated(gamma, task):
     )
 
 
-@given(gammas(max_levels=4), rates)
-def test_the_nearest_lipschitz_values_by_bounded_least_squares(gamma, rate):
+@given(gammas(max_levels=4), rates | st.none())
+def test_the_nearest_lipschitz_or_ascending_values_by_bounded_least_squares(gamma, rate):
     v, w, q = gamma.predictions, gamma.mass, gamma.means
     # κ is its first value and its steps.
     k = gamma.levels
     root = np.sqrt(w)[:, None]
-    ends = rate * np.diff(v)
-    low, high = np.append(0.0, -ends - 1e-13), np.append(1.0, ends + 1e-13)
+    ends = (math.inf if rate is None else rate) * np.diff(v)
+    low, high = (
+        np.append(0.0, np.zeros(k - 1) if rate is None else -ends - 1e-13),
+        np.append(1.0, ends + 1e-13),
+    )
     found = lsq_linear(root * np.tri(k), root[:, 0] * q, (low, high), tol=1e-14, max_iter=2000)
     expected = float(w @ (v - q) ** 2) - 2.0 * found.cost
-    value = restricted_swap_regret(gamma, "quadratic", swaps="lipschitz", lipschitz=rate)
-    assert value == pytest.approx(expected, abs=1e-7)
-
-
-@pytest.mark.parametrize("digits", [1, 17])
-def test_ascending_values_are_those_of_scipy_to_the_last_digit(seed, digits):
-    rng = np.random.default_rng(seed)
-    for k in (1, 2, 3, 5, 50, 2000):
-        x, weights = np.round(rng.random(k), digits), rng.integers(1, 9, k) * rng.random()
-        assert ascending(x, weights).tolist() == isotonic_regression(x, weights=weights).x.tolist()
+    options = {} if rate is None else {"swaps": "lipschitz", "lipschitz": rate}
+    assert restricted_swap_regret(gamma, "quadratic", **options) == pytest.approx(expected, abs=1e-7)
 
 
 @given(gammas() | close_gammas(), any_task)
