@@ -98,7 +98,7 @@ def test_within_the_error_of_the_rational_value(m, horizon, measure, sight):
     [
         # E_i is counted when it comes. Of the others the totals at the end err by 1e-12 of the largest, or of T.
         ("ece", 1, 0.0, 1.0), ("ece", 2, 0.0, 3.0), ("smooth_ce", 1, 1.0, 1.0), ("smooth_ce", 2, 2.0, 3.0),
-        ("cdl", 1, 1.0, 1.0), ("cdl", 2, 2.0, 4.0),
+        ("cdl", 1, 1.0, 1.0), ("cdl", 2, 2.0, 4.0), ("brier", 1, 1.0, 1.0), ("brier", 2, 2.0, 4.0),
     ],
 )  # fmt: skip
 def test_the_error_is_that_of_the_ends_and_twelve_units_of_the_largest_value_a_stage(
