@@ -217,7 +217,7 @@ class Peeping:
 @pytest.mark.parametrize(
     ("spec", "at", "said"),
     [
-        (Rule("purity"), 0, "two different laws"),
+        (Rule("purity"), 0, "asked twice in round 2 it states two different laws"),
         (Rule("law"), 0, "stated the forecasts [1.01]"),
         (Rule("repeat"), 1, "differ"),
         (Split(), 2, "played beside it"),

@@ -1,5 +1,6 @@
 """Facts that strategies state of themselves: each is measured, for all that are registered, and lies are found."""
 
+import re
 from collections import deque
 from dataclasses import dataclass
 from functools import cache, partial
@@ -278,6 +279,27 @@ LIARS = [
 def test_a_lie_is_found(said, spec, seed, monkeypatch):
     monkeypatch.setattr("onlinecal.checks.conformance.CHECKS", ())  # of what nobody states
     assert next(found for found in conformance(spec, seed) if found.check.startswith(said)).fault
+
+
+class AtSeven(Half):
+    """Mixes in round 7 alone."""
+
+    def forecast(self, round):
+        return {0.25: 0.5, 0.3: 0.5} if round.number == 7 else 0.5
+
+
+def test_of_which_round_it_is_said_that_a_fact_is_none():
+    seven, coins = as_forecaster(AtSeven), n.Bernoulli()
+    assert facts.certainty("forecaster", seven, coins, 0).endswith("its law of round 7 has several points")
+    fault = facts.horizon("forecaster", f.ForecastHedging(), coins, 0)
+    assert fault == "started with T = 64 and with T = 256 it states different laws in round 1"
+    fault = facts.horizon("nature", f.Constant(), n.Drift(), 0)
+    assert fault == "started with T = 64 and with T = 256 it states different probabilities in round 1"
+    said = r"its laws of round (\d+) depends on whether round (\d+) was asked before or after round (\d+) was told"
+    this, before, told = map(
+        int, re.match(said, facts.delay("forecaster", as_forecaster(Forgetful), coins, 0)).groups()
+    )
+    assert this == before + 1 > told + 1
 
 
 class Keeps:

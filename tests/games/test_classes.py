@@ -88,6 +88,17 @@ def test_states_are_counted_before_they_are_looked_at():
     assert most / 6 <= found.states <= most
 
 
+def test_as_many_steps_as_are_said_are_taken(monkeypatch):
+    """In the first round four points with two outcomes each; of the one state a permutation is one more."""
+    monkeypatch.setattr(games, "MOST", 4 * 2 * 2)
+    assert games.solve_classes(2, 3, 1).value == Fraction(1, 2)
+    monkeypatch.setattr(games, "MOST", 4 * 2 * 2 - 1)
+    with pytest.raises(
+        InvalidParameter, match="16 steps already for T = 1; none of this grid fits; expected at most 15 st"
+    ):
+        games.solve_classes(2, 3, 1)
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
