@@ -75,9 +75,7 @@ class Family(dict[str, JointDistribution]):
         found = np.zeros((len(self), len(levels)))
         for values, gamma, own in zip(found, self.values(), each, strict=True):
             at = np.searchsorted(levels, gamma.predictions)
-            if (at == len(levels)).any() or (
-                levels[np.minimum(at, len(levels) - 1)] != gamma.predictions
-            ).any():
+            if (levels[np.minimum(at, len(levels) - 1)] != gamma.predictions).any():
                 raise InvalidData(
                     f"a group has forecasts that {ALL!r} lacks; expected groups of the same rounds"
                 )

@@ -12,6 +12,7 @@ import onlinecal as oc
 from onlinecal import ClassDistribution
 from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
 from onlinecal.measures import classes
+from onlinecal.measures.base import ends
 from onlinecal.measures.classes import brackets, programs, sums
 from onlinecal.measures.classes.catalogue import MEASURES
 from tests.marks import slow
@@ -69,7 +70,8 @@ def test_lower_ends_are_those_of_the_tasks_of_the_64_levels_with_the_largest_err
         worst = sorted(range(k), key=lambda i: -np.abs(gamma.residuals[i]).sum())[:64]
         for name in ("cdl", "u_calibration"):
             tried.clear()
-            lower, regrets = getattr(classes, f"{name}_bracket")(gamma).lower, []
+            (lower, upper), regrets = ends(getattr(classes, f"{name}_bracket")(gamma)), []
+            assert upper == min(2.0 * classes.ece(gamma), 1.0)
             assert np.array_equal(tried, [find(gamma.predictions[i], gamma.means[i]) for i in worst])
             for better in tried:
                 expected, gains = gamma.predictions @ better, gamma.mass * (gamma.means @ better)

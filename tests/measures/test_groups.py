@@ -124,7 +124,8 @@ def frame(columns, first=0):
            f"multi_ece: {key} without p; expected p, or")
           for key, value in (("weights", [1] * 4), ("y", Y), ("positive", 1), ("drop", "void"))),
         (lambda: g.multi_ece(g.family_of("a", MEMBERS, P, Y), weights=[1] * 8), InvalidParameter, "weights without p"),
-        (lambda: g.swap_multi_ece({"all": FIRST, "odd": SECOND}), InvalidData, "'all' lacks"),
+        *((lambda pair=pair: g.swap_multi_ece(dict(zip(("all", "odd"), pair, strict=True))), InvalidData, "'all' lacks")
+          for pair in ((FIRST, SECOND), (SECOND, FIRST))),
     ],
 )  # fmt: skip
 def test_refused(call, error, said):
