@@ -64,9 +64,9 @@ class WorstTask(Witness):
         span = max(1.0, float(share @ t), float(share @ (1.0 - t)))
         v, q, w = gamma.predictions, gamma.means, gamma.mass
         if self.regret == "swap":
-            at = [(v <= x) & (x < q) | (q < x) & (x <= v) for x in t]
-            each = [fsum(w[there] * np.abs(q[there] - x)) for there, x in zip(at, t, strict=True)]
-            return float(share @ each) / span
+            # A level up to a kink regrets that q is above it, one from it on that q is below.
+            lost = [np.maximum(q - x, 0.0) * (v <= x) + np.maximum(x - q, 0.0) * (x <= v) for x in t]
+            return float(share @ [fsum(w * each) for each in lost]) / span
         # Fixed action a is higher than the answers of levels below a kink up to the a-th. It is lower than those of
         # levels above a later kink. A level on a kink answers as the decision maker comes to regret.
         gains = [w * (q - x) for x in t]
