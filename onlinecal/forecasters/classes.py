@@ -176,7 +176,7 @@ class ClassByClass(OfOthers, OnSimplex):
         say, learn = product_steps(own[0][0], own[1][0])
         return steps.Forecaster(
             say, learn, [0.0] * 2 * k, [*numbers, self.steps_at(horizon), atoms],
-            size=max(atoms**k, atoms), table=self.table_at(horizon), **of_parts,
+            size=atoms**k, table=self.table_at(horizon), **of_parts,
         )  # fmt: skip
 
 

@@ -100,7 +100,7 @@ def _terms(scale: float) -> int:
     """The number of terms of the series with a remainder b^k/k! · e^b above 1e-18, b = ½/scale²."""
     # K(p, q) is e^{−(x²+z²)/scale²} Σ_k (λx)^k (λz)^k / k! with x = p − ½, z = q − ½ and λ = √2/scale.
     b, terms, log_remainder = 0.5 / scale**2, 1, 0.0
-    while log_remainder + b > math.log(1e-18) or terms < b:
+    while log_remainder + b > math.log(1e-18):
         log_remainder += math.log(b / terms)
         terms += 1
     return terms

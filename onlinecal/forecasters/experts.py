@@ -71,7 +71,7 @@ class ExpertMixture(OfExperts):
 
     def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
         players, k = self._begun(horizon, stream), len(self.of)
-        rate = value_at(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, k)))
+        rate = value_at(self.rate, horizon) * math.sqrt(8.0 * math.log(k))
         size = sum(player.size for player in players)
         own, numbers, of_parts = joined(players, k + 2 * size)
         say, learn = mixture_steps(*own)
@@ -91,11 +91,9 @@ def mixture_steps(says: Any, learns: Any) -> Any:
     def say(run: Run, number: int) -> int:
         experts, rate, stated = experts_of(run), shared(run)[-1], note(run)
         loss, shares = state(run)[:experts], state(run)[experts:]
-        least, total, first = loss[0], 0.0, 0
-        for k in range(1, experts):
-            least = min(least, loss[k])
+        least, total, first = loss.min(), 0.0, 0
         for k in range(experts):
-            shares[k] = 1.0 if loss[k] == least else math.exp(rate * (least - loss[k]))
+            shares[k] = math.exp(rate * (least - loss[k]))
             total += shares[k]
         for k in range(experts):
             part, share = part_of(run, k, first), shares[k] / total
