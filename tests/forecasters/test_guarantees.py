@@ -269,6 +269,14 @@ def test_delayed_bounds_are_those_of_the_docstrings(spec, which, bound):
         assert spec.guarantees[which].delayed(t, b) == pytest.approx(bound(t, b), rel=1e-9)
 
 
+def test_the_value_of_a_game_bounds_games_up_to_the_longest(monkeypatch):
+    """Beyond it bounds are what is known of any game."""
+    monkeypatch.setattr("onlinecal.forecasters.minimax.longest", lambda m: 9)
+    mine, theirs = (spec.guarantees[0].bound for spec in (f.Minimax(), n.Maximin()))
+    assert 0 < theirs(9) <= mine(9) < 9
+    assert (theirs(10), mine(10)) == (0, 10)
+
+
 def test_doubling_keeps_the_order_of_the_error(seed):
     """Restarts cost a constant factor: the sum over epochs is below 1/(1 − 2^{−2/3}) < 2.71 times the last bound."""
     horizon = 16 * (2**9 - 1)

@@ -39,12 +39,13 @@ def even(spec, horizon, a):
 
 
 def platt(spec):
-    return rule.OnlinePlatt(spec.rate, spec.ridge, spec.radius)
+    return rule.OnlinePlatt(spec.rate, spec.ridge, spec.radius, spec.edge)
 
 
 def leader(spec, horizon, own):
     drawn = own.block(2 * spec.atoms * horizon)[:, 0]
-    return rule.PerturbedLeader(drawn, spec.atoms, horizon**0.5) if spec.mean else rule.EmpiricalMean(0)
+    mean = horizon**0.5 if isinstance(spec.mean, str) else spec.mean
+    return rule.PerturbedLeader(drawn, spec.atoms, mean) if mean else rule.EmpiricalMean(0)
 
 
 def hedging_in_groups(spec, horizon):
@@ -60,7 +61,8 @@ def experts(spec, horizon, own):
 def mixture(spec, horizon, own):
     k = len(spec.of)
     drawn = own.block(k * horizon)[:, 0]
-    return rule.Mixture(experts(spec, horizon, own), math.sqrt(8 * math.log(k) / horizon), drawn)
+    rate = horizon**-0.5 if isinstance(spec.rate, str) else spec.rate
+    return rule.Mixture(experts(spec, horizon, own), rate * math.sqrt(8 * math.log(k)), drawn)
 
 
 def delayed(spec, horizon, own):
@@ -113,7 +115,7 @@ def rule_of(spec, horizon, own):
     return RULES[type(spec)](spec, horizon, own)
 
 
-FEW = f.PerturbedLeader(atoms=4)
+FEW = f.PerturbedLeader(3, 4)
 SPECS = [
     f.Constant(0.3), f.EmpiricalMean(), f.EmpiricalMean(0), f.LastOutcome(), f.UniformRandom(7), f.Truthful(),
     f.Tempered(2.5), f.Shifted(-0.2), f.Logistic(-3, 0.5), f.ForecastHedging(), f.CDLMinimiser(), f.StepCEMinimiser(),
@@ -122,8 +124,9 @@ SPECS = [
     f.FosterVohra(), f.FosterVohra(swaps="all"), f.FosterVohra(25, "all"), f.BlumMansour(), f.BlumMansourLog(),
     f.DefensiveForecasting(), f.DefensiveForecasting("gaussian", 0.5), f.PerturbedLeader(),
     f.PerturbedLeader(0, atoms=1), f.ThresholdHedging(), f.ThresholdHedging(1), f.Minimax(), f.Unchanged(),
-    f.Calibeating(6), f.OnlinePlatt(), f.OnlinePlatt(radius=1.2), f.TrackingPlatt(bins=6),
-    f.ExpertMixture((f.ForecastHedging(), f.OnlinePlatt())), f.ExpertMixture((f.ForecastHedging(), f.CDLMinimiser())),
+    f.Calibeating(6), f.OnlinePlatt(), f.OnlinePlatt(0.5, 3.0, 1.2, 0.2), f.TrackingPlatt(bins=6),
+    f.ExpertMixture((f.ForecastHedging(), f.OnlinePlatt())),
+    f.ExpertMixture((f.ForecastHedging(), f.CDLMinimiser()), 0.5),
     f.ExpertMixture((f.OnlinePlatt(), f.Delayed(FEW, 110))),
     f.ExpertAggregation((f.Unchanged(), f.Calibeating(6), f.OnlinePlatt())),
     f.Doubling(f.ForecastHedging()), f.Doubling(f.Delayed(FEW, 105)),

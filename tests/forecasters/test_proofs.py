@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from onlinecal.checks.guarantees import step
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasters import CDLMinimiser, ForecastHedging, FosterVohra, StepCEMinimiser
-from onlinecal.forecasters.hedging import growth_of_play
+from onlinecal.forecasters.hedging import growth_of_play, short_sinh
 from onlinecal.measures import step_ce
 from tests.by_hand import Driven
 from tests.oracles.forecasters import StepCE
@@ -118,6 +118,8 @@ def test_a_play_adds_no_more_than_it_may(m):
         # Where counts are large nothing is lost; where they are small, |E| ≤ n leaves out the worst bias.
         assert n < 10_000 or growth_of_play(n, m) <= 1.02 * largest
     assert growth_of_play(0, m) == pytest.approx(math.exp(1 / 3) - 1, rel=1e-12)
+    # It is proved for 3n ≤ 8m².
+    assert growth_of_play((8 * m * m - 1) // 3, m) < growth_of_play(8 * m * m // 3 + 1, m) == math.inf
 
 
 # ---------------------------------------------------------------- beyond floats
@@ -132,6 +134,11 @@ def test_weights_of_huge_biases_do_not_overflow():
     law = player.points()
     assert law[1] > 1 - 1e-12
     assert sum(law.values()) == 1.0
+
+
+def test_the_series_of_sinh_is_right_but_for_roundings():
+    for x in np.linspace(0, 2 / 3, 50).tolist():
+        assert short_sinh(x) == pytest.approx(math.sinh(x), rel=1e-15, abs=0)
 
 
 @pytest.mark.parametrize("m", [1, 4, 9])

@@ -8,7 +8,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.special import logit
 
-from onlinecal.forecasters import Calibeating, ExpertAggregation, OnlinePlatt, TrackingPlatt, Unchanged
+from onlinecal.engine.game import Game
+from onlinecal.forecasters import (
+    Calibeating,
+    ExpertAggregation,
+    OnlinePlatt,
+    TrackingPlatt,
+    Unchanged,
+    as_forecaster,
+)
+from onlinecal.natures import Drift
 from onlinecal.recalibration.methods import DEFAULT, METHODS
 from tests.by_hand import Driven, reciting
 
@@ -225,3 +234,21 @@ def test_it_says_what_all_experts_say():
     for of in ((Unchanged(), Unchanged()), (Unchanged(),)):
         found = regrets(ExpertAggregation(of), np.linspace(0.01, 0.99, 50), lambda t, p: t % 2)
         assert (found == 0.0).all()
+
+
+class Sure:
+    """States a forecast behind one without weight."""
+
+    deterministic = True
+
+    def forecast(self):
+        return {0.2: 0.0, 0.7: 1.0}
+
+    def update(self, forecast, outcome):
+        assert forecast == 0.7
+
+
+def test_the_forecast_of_an_expert_is_the_one_with_weight():
+    game = Game(ExpertAggregation((as_forecaster(Sure),)), Drift(), horizon=5, runs=range(1))
+    assert [{*game.ask().laws[0]} for _ in range(2)] == [{0.7}] * 2
+    game.advance(5)

@@ -498,12 +498,13 @@ class Calibeating:
 
 
 class OnlinePlatt:
-    def __init__(self, rate, ridge, radius):
+    def __init__(self, rate, ridge, radius, edge):
+        self.edge = edge
         self.theta, self.a = np.array([1.0, 0.0]), ridge * np.eye(2)
         self.rate, self.radius = rate, radius
 
     def forecast(self, number, context):
-        b = min(max(context["base"], 1e-6), 1 - 1e-6)
+        b = min(max(context["base"], self.edge), 1 - self.edge)
         x = np.array([math.log(b / (1 - b)), 1.0])
         p = 1 / (1 + math.exp(-float(self.theta @ x))) if self.theta @ x > -700 else 0.0
         return {p: 1.0}, (x, p)
