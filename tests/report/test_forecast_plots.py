@@ -334,21 +334,34 @@ def test_elementary_scores_are_those_of_the_definition(gamma, distinct):
         assert 2 * np.trapezoid(found["score"], found["threshold"]) == pytest.approx(brier(one), abs=1e-12)
 
 
-def test_the_difference_is_that_of_the_curves(distinct):
+@pytest.mark.parametrize("weights", [None, np.tile([1.0, 3.0], 200)])
+def test_the_difference_is_that_of_the_curves(distinct, weights):
     p, y = distinct
     other = np.round(p * 4) / 4
-    found = difference_of(p, other, y, 0.95)
+    rows = {} if weights is None else {"weights": weights}
+    found = difference_of(p, other, y, 0.95, **rows)
     thresholds, mean = found["threshold"], found["score"]
-    first, second = (elementary_scores(G.from_samples(one, y), thresholds, above=True) for one in (p, other))
-    assert mean == pytest.approx(second - first, abs=1e-15)
-    # Its variance by the samples, and one of either outcome in favour of either forecast.
+    first, second = (
+        elementary_scores(G.from_samples(one, y, **rows), thresholds, above=True) for one in (p, other)
+    )
+    assert mean == pytest.approx(second - first, abs=1e-14)
+    # Its variance by the samples, and one of either outcome in favour of either forecast; weights as Kish counts them.
+    w = np.ones(400) if weights is None else weights
+    n = w.sum() ** 2 / (w**2).sum()
     t = thresholds[:, None]
     scores = [np.where(y == 1, (1 - t) * (one <= t), t * (one > t)) for one in (p, other)]
     each, added = scores[1] - scores[0], 2 * ((1 - t[:, 0]) ** 2 + t[:, 0] ** 2)
-    variance = ((each**2).sum(axis=1) + added - len(y) * each.mean(axis=1) ** 2) / len(y)
+    variance = np.average(each**2, axis=1, weights=w) - np.average(each, axis=1, weights=w) ** 2 + added / n
     half = found["upper"] - mean
     assert half == pytest.approx(mean - found["lower"])
-    assert half == pytest.approx(student.ppf(0.975, 399) * np.sqrt(variance / 400), rel=1e-9)
+    assert half == pytest.approx(student.ppf(0.975, n - 1) * np.sqrt(variance / n), rel=1e-9)
+
+
+def test_the_interval_of_a_single_difference_is_that_of_the_samples_added():
+    found = difference_of([0.2], [0.8], [1], 0.95)
+    t = found["threshold"]
+    half = student.ppf(0.975, 1) * np.sqrt(2 * ((1 - t) ** 2 + t**2))
+    assert found["upper"] - found["score"] == pytest.approx(half)
 
 
 def test_the_band_holds_the_expected_difference(seed):
@@ -479,6 +492,13 @@ def test_title_lines_say_how_wide_bands_are_and_why_there_are_none(distinct, gam
         assert said == f"act when p {act}: 0.25 lost for each decision"
     said = title(plots.trajectory(p, y, width="page"))
     assert said == f"band of 95% · seen outside by forecast {running_bias(p, y).left:,}"
+    assert title(plots.trajectory(p, y, band=None)) == ""
+    for window, across in ((None, "forecasts"), (50, "last forecast of 50")):
+        fig = plots.trajectory(p, y, measure="brier", window=window)
+        assert (title(fig), fig.axes[0].get_xlabel()) == ("band of 95%", across)
+    for band, said in ((0.95, "no intervals: all outcomes are 0, so that there is no pair"), (None, "")):
+        without = title(plots.trajectory([0.2, 0.4] * 20, [0] * 40, measure="auc", band=band))
+        assert (without.startswith(said), bool(without)) == (True, bool(said))
     assert title(plots.murphy({"a": p, "b": 1 - p}, y, difference=True, band=0.9)) == "b less a · band of 90%"
 
 

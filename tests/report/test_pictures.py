@@ -262,6 +262,7 @@ RARE = {
     "reliability, corp of one": Case(lambda _: ([0.5] * 9, [0, 1, 1] * 3), None, options={"kind": "corp"}),
     "reliability, many levels": Case(lambda _: samples(levels=199), None),
     "reliability, grid": Case(lambda _: (grid(),), None),
+    "decision, thousands": Case(lambda _: samples(5000), None),
     "witness, forty levels": Case(lambda _: samples(levels=40), None),
     "witness, many levels": Case(lambda _: samples(levels=199), None),
     "witness, many": Case(lambda _: samples(), None),
