@@ -95,6 +95,7 @@ def brier(files, name, beside=None, **asked):
         ("markets.json", None, {"negative": ("NO", "MKT")}, [0.25, 0.5, 0.75], "", ["3 of 7 rows are left out"]),
         ("bets.jsonl", "markets.json", {}, [0.5, 0.25, 0.25], "contractId", ["2 questions in 'contractId'"]),
         ("bets.jsonl", "markets.json", {"forecasts": ("probBefore",), "questions": False}, [0.5, 0.5, 0.5], "", []),
+        ("bets.jsonl", "markets.json", {"cluster": "id"}, [0.5, 0.25, 0.25], "id", ["rows with one label in 'id'"]),
         ("forecast_data.csv", "question_data.csv", {}, [0.25, 0.5, 0.25], "Question ID",
          ["read as a Metaculus export of forecasts", "'annulled', 'ambiguous' in 'Resolution'"]),
         ("set.json", "resolutions.json", {}, [0.75, 0.5, 0.5], "id", ["read as a ForecastBench forecast set"]),
@@ -111,6 +112,7 @@ def test_a_question_settled_at_a_price_is_an_expected_outcome_where_that_is_aske
     score, report = brier(files, "markets.json", fractional=True)
     assert score == [pytest.approx((0.25**2 + 0.5**2 + 0.25 * 0.25**2 + 0.75 * 0.75**2) / 3)]
     assert report.rows == 3
+    assert brier(files, "markets.json", fractional=True, drop=("MKT",))[1].rows == 2
     # Its price is that of YES.
     assert brier(files, "markets.json", fractional=True, positive="NO")[1].rows == 2
 
@@ -172,6 +174,24 @@ def test_columns_alike_are_no_layout(tmp_path):
         brier(tmp_path, "g.csv")
     (tmp_path / "h.csv").write_text("probability,resolution\n.5,yes\n.25,no\n.75,MKT\n")
     assert brier(tmp_path, "h.csv")[0] == [pytest.approx((0.5**2 + 0.25**2) / 2)]
+
+
+def test_another_column_of_outcomes_has_no_words_of_the_layout(tmp_path):
+    (tmp_path / "f.csv").write_text(
+        "probability,resolution,outcomeType,won\n.5,YES,BINARY,1\n.25,NO,OTHER,0\n.75,MKT,BINARY,1\n"
+    )
+    score, report = brier(tmp_path, "f.csv", outcome="won")
+    assert (score, report.rows) == ([pytest.approx((0.5**2 + 0.25**2 + 0.25**2) / 3)], 3)
+
+
+def test_questions_of_a_file_that_is_read_in_parts_are_named(tmp_path):
+    rows = "".join(f"{market},.5,.{market}5,{'YES' if market % 2 else 'NO'}\n" for market in range(8)) * 2
+    (tmp_path / "f.csv").write_text("contractId,probBefore,probAfter,resolution\n" + rows)
+    report = report_of(
+        str(tmp_path / "f.csv"), Asked(), Settings(draws=0, measures=("brier",)), in_parts=True
+    )
+    assert (report.rows, report.cluster) == (16, "")
+    assert [each for each in report.said if "--id contractId takes each as a cluster" in each]
 
 
 def test_recalibrate_and_watch_read_them_too(files):

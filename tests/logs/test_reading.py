@@ -280,6 +280,11 @@ def test_bad_input_is_one_line_that_says_where(tmp_path, text, words, asked, way
         assert "\n" not in str(error.value)
 
 
+def test_labels_that_are_left_out_have_no_column(tmp_path):
+    text = "a,b,y\n.5,.5,a\n.2,.8,b\n.1,.9,void\n.1,.9,\n"
+    assert log(tmp_path, text, classes=True, drop=("void",), skip_missing=True).rows == 2
+
+
 def test_a_thousand_groups_and_sixteen_that_may_overlap_are_taken(tmp_path):
     rows = "".join(f".5,{i % 2},{i},{i % 16}\n" for i in range(1000))
     found = log(tmp_path, f"p,y,g,h\n{rows}", by=("g",), groups=("h",))

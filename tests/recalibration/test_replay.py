@@ -492,6 +492,10 @@ def test_times_of_outcomes(tmp_path, name):
         options = {"asked": Asked(time="t", resolved="r"), "overwrite": True}
         found, _ = recalibrate_file(str(tmp_path / name), tmp_path / "out.csv", "calibeating", **options)
         assert found.forecasts.tolist() == wanted
+    # Where outcomes are known at once both times may be one column.
+    options["asked"] = Asked(time="t", resolved="t")
+    found, _ = recalibrate_file(str(tmp_path / name), tmp_path / "out.csv", "calibeating", **options)
+    assert found.forecasts.tolist() == [0.5, 0.75, 2.5 / 3, 0.625]
 
 
 TWO = "p,y\n0.5,1\n0.5,0\n"
