@@ -204,6 +204,10 @@ def test_the_line_of_log_odds_is_the_one_that_outcomes_come_from(seed):
     ones = np.random.default_rng([seed, 96]).binomial(n.astype(int), q)
     block = Block(*[np.stack((n - ones, ones))] * 2)
     assert fitted(past_of(v, block), block).q == pytest.approx(q, abs=0.01)
+    # Of some samples of weight 3 it is drawn to the forecasts as without weights.
+    few = [Block(w * block.mass / 5e4, w**2 * block.mass / 5e4) for w in (1.0, 3.0)]
+    plain, heavy = (fitted(past_of(v, each), each).q for each in few)
+    assert heavy == pytest.approx(plain, rel=1e-6)
     # Forecasts of 0 and 1 keep their means, and have the means that they say where these are right.
     v_ = np.array([0.0, 0.5, 1.0])
     for mass in ([[9.0, 9.0, 3.0], [1.0, 4.0, 6.0]], [[9.0, 5.0, 0.0], [0.0, 5.0, 6.0]]):
