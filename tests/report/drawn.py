@@ -104,7 +104,8 @@ def overlapping(seen):
 def looks(fig):
     """What all but spines and ticks look like: of each property a sum, by the order of artists of a kind.
 
-    Of a text the number of its lines counts.
+    Of a text the number of its lines counts. Later numbers of a property count more than earlier ones, up to twice, so
+    that what changes on both sides is seen.
     """
     ticks = {part for axes in fig.axes for axis in (axes.xaxis, axes.yaxis) for part in axis.findobj()}
     of_kind, found = Counter(), Counter()
@@ -112,8 +113,8 @@ def looks(fig):
         of_kind[type(artist)] += 1
         for name in LOOKS:
             value = getattr(artist, f"get_{name}", lambda: None)()
-            numbers = [value.count("\n")] if name == "text" and value else _numbers(value)
-            found[name] += (10 + of_kind[type(artist)]) * sum(numbers)
+            numbers = [value.count("\n")] if name == "text" and value else [*_numbers(value)]
+            found[name] += (10 + of_kind[type(artist)]) * (np.linspace(1.0, 2.0, len(numbers)) @ numbers)
     return [float(found[name]) for name in LOOKS]
 
 

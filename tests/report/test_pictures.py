@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
@@ -17,7 +16,7 @@ from onlinecal.report import facets, plots, study_plot
 from onlinecal.report.gammas import study_gammas
 from onlinecal.report.pictures import KINDS, draw
 from onlinecal.report.plots import save
-from onlinecal.report.style import GREY, written
+from onlinecal.report.style import written
 from onlinecal.study.played import Played, Promise
 from tests.marks import some_fast
 from tests.report import made
@@ -297,33 +296,6 @@ def test_a_picture_shows_the_numbers_of_its_table(name, study):
             assert points(each) == of_table(part, case.below)
 
 
-#: picture → the ends of its axes, as shares of the largest number in these columns; None: free
-ENDS = {
-    "reliability": [("", (-0.04, 1.04)), ("", (-0.04, 1.04))],
-    "regret": [("", (0, 1)), ("regret", (0, 1.22))],
-    "witness": [("", (0, 1)), ("", (-1.08, 1.08))],
-    "decision": [("", (0, 1)), ("regret", (0, 1.15))],
-    "murphy": [("", (0, 1)), ("score", (0, 1.08))],
-    "murphy, difference": [("", (0, 1))],
-    "trajectory": [("forecasts", (0, 1))],
-    "trajectory, measure": [("forecasts", (0, 1)), ("", (0, None))],
-    "sweep": [("", (None, None)), ("", (0, None))],
-}
-
-
-@pytest.mark.parametrize("name", ENDS)
-def test_axes_end_where_they_are_said_to(name, study):
-    case = CASES[name]
-    given = case.given(study)
-    rows = of(name, "_table")(*given, **case.options)
-    axis = of(name)(*given, **case.options).axes[0]
-    for (column, ends), found in zip(ENDS[name], (axis.get_xlim(), axis.get_ylim()), strict=False):
-        unit = rows[column].max() if column else 1.0
-        assert all(
-            end is None or at == pytest.approx(unit * end) for end, at in zip(ends, found, strict=True)
-        )
-
-
 @pytest.mark.parametrize("kind", ["points", "smooth", "corp"])
 def test_weights_below_a_diagram_are_whole_and_have_percent(kind):
     given = samples(levels=20)
@@ -390,25 +362,6 @@ def test_a_picture_has_a_title_and_a_caption_and_may_stand_in_axes_of_ones_own(n
             of(name)(*given, ax=own, **options)
     with pytest.raises(InvalidParameter, match=r"ax = .*; expected matplotlib Axes"):
         of(name)(*given, ax=[own], **options)
-
-
-def test_lines_points_and_areas_look_as_captions_say():
-    """The total is a line with a grey band, and a point where it is outside; acting in vain is darker than waiting."""
-    (axis,) = oc.plots.trajectory(*samples()).axes
-    line, point = (each for each in axis.lines if each.get_transform() is axis.transData)
-    assert (line.get_linestyle(), line.get_marker(), point.get_linestyle(), point.get_marker()) == (
-        "-",
-        "",
-        "None",
-        "o",
-    )
-    (band,) = axis.collections
-    assert band.get_facecolor()[0, :3] == pytest.approx(to_rgb(GREY))
-    (axis,) = oc.plots.trajectory(*samples(), measure="brier").axes
-    assert {line.get_marker() for line in axis.lines} == {"o"}
-    assert axis.collections[0].get_facecolor()[0, :3] == pytest.approx(to_rgb(axis.lines[0].get_color()))
-    acted, waited = oc.plots.decision(*samples(levels=20)).axes[0].collections[:2]
-    assert acted.get_alpha() > 2 * waited.get_alpha()
 
 
 @pytest.mark.parametrize(("levels", "mark"), [(20, "point"), (21, "smooth")])
