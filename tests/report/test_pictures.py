@@ -192,7 +192,7 @@ def powers():
 
 
 def compared():
-    """Three forecasters in two measures: one is as good as none, one is worse than another in both beyond doubt."""
+    """Three forecasters in two measures: two are on the front, and one is worse than either beyond doubt."""
     noise = np.sin(np.arange(48)).reshape(3, 16)
     return made.study(*(
         made.cell(who, {"ece": ece + each, "cdl": cdl + each}, times=(100,))
