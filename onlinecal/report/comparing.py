@@ -76,7 +76,7 @@ class Answer(NamedTuple):
     tables: Sequence[Table]
     notes: Sequence[str]
     data: Callable[[], Any] = list
-    #: beside JSON on stderr
+    #: beside JSON and Markdown on stderr
     refused: Sequence[str] = ()
 
     def print(self) -> None:
@@ -107,8 +107,6 @@ def answer(
     if markdown and as_json:
         raise InvalidParameter("--markdown and --json are two forms of output; expected one of the two")
     asked = [name for name, on in {**flags, "pareto": pareto}.items() if on]
-    if markdown and asked and asked[0] in ("paired", "people"):
-        asked.insert(0, "markdown")
     if len(asked) > 1:
         raise InvalidParameter(f"--{asked[0]} and --{asked[1]} are two tables; expected one of the two")
     table = asked[0] if asked else ""
@@ -119,13 +117,14 @@ def answer(
         print(exponents_markdown(study))
         return
     found = ANSWERS[table](study, pareto or measure)
-    if as_json:
-        print(*found.refused, sep="\n", end="\n" * bool(found.refused), file=sys.stderr)
-        print_json(found.data())
-    elif markdown:
-        print(found.markdown())
-    else:
+    if not (as_json or markdown):
         found.print()
+        return
+    print(*found.refused, sep="\n", end="\n" * bool(found.refused), file=sys.stderr)
+    if as_json:
+        print_json(found.data())
+    else:
+        print(found.markdown())
 
 
 # ---------------------------------------------------------------- totals

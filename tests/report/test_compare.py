@@ -13,8 +13,10 @@ from scipy.stats import t as student
 
 import onlinecal as oc
 from onlinecal.core.columns import Column
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.report import page
 from onlinecal.report.comparing import (
+    answer,
     front_json,
     of_fronts,
     of_measure,
@@ -71,27 +73,27 @@ def test_what_is_the_same_of_all_natures_is_in_the_title_and_else_in_headings(
 
 def test_notes_say_with_what_probability_all_of_a_table_holds():
     mine = study(*made("m", BOTH, [[1, 2], [3, 4], [5, 7]], [[1, 2], [3, 4], [5, 7]]))
-    for answer, said in (
+    for shown, said in (
         (of_paired(*paired(mine, "ece")), "all intervals of the table (3) hold together with 95 %"),
         (of_ranking(ranking(mine, "ece", 0.9)), "holds together with 90 %"),
         (of_fronts(fronts(mine, *BOTH, level=0.9)), "all † hold together with 90 %"),
     ):
-        assert said in " ".join(answer.notes)
+        assert said in " ".join(shown.notes)
 
 
 def test_a_table_of_a_front_names_six_forecasters_that_dominate_one():
     means = [[1, 2], [3, 4], *([4 + i, 5 + i] for i in range(7))]
     mine = study(*made("m", BOTH, means, [[2, 3], [1, 2], *means[2:]]))
-    (answer,) = of_fronts(fronts(mine, *BOTH)).tables
-    assert answer.title == "m, T = 100, 2 runs: 2 of 9 on the front"
-    assert answer.headings == ["forecaster", *BOTH, "dominated by"]
+    (shown,) = of_fronts(fronts(mine, *BOTH)).tables
+    assert shown.title == "m, T = 100, 2 runs: 2 of 9 on the front"
+    assert shown.headings == ["forecaster", *BOTH, "dominated by"]
     front, more = "– (on the front)", "f0\nf1\nf2\nf3\nf4\nf5\nand 2 more"
-    assert answer.rows[:3] == [
+    assert shown.rows[:3] == [
         ["f0", "1.5", "2.5", front],
         ["f1", "3.5", "1.5", front],
         ["f2", "4.5", "4.5", "f0\nf1"],
     ]
-    assert answer.rows[-1] == ["f8", "10.5", "10.5", more]
+    assert shown.rows[-1] == ["f8", "10.5", "10.5", more]
 
 
 # ---------------------------------------------------------------- ranks
@@ -281,6 +283,33 @@ def test_they_are_the_differences_of_the_totals(seed):
         assert d.lower_total == (d.first if mean + half < 0 else d.second if mean - half > 0 else "")
         assert (d.horizon, d.runs, d.open) == (100, 6, 5 * (nature == "n"))
     assert {*found["lower_total"]} >= {"f0", "f2"}
+
+
+@pytest.mark.parametrize(
+    ("form", "row"), [("markdown", "| f0 − f1 | -1 in all runs |"), ("as_json", '"first": "f0"')]
+)
+def test_what_is_not_compared_is_said_beside_markdown_and_json(form, row, capsys):
+    mine = study(*made("fair", ["ece"], [[1, 2], [2, 3]]), *made("once", ["ece"], [[1], [2]]))
+    answer(mine, {"paired": True}, None, None, **{"markdown": False, "as_json": False, form: True})
+    out, err = capsys.readouterr()
+    assert (row in out, err) == (True, "not compared: once: a single run; expected two at least\n")
+
+
+@pytest.mark.parametrize(
+    ("asked", "measure", "pareto", "said"),
+    [
+        ({"all": True, "ranking": True}, None, None, "--all and --ranking are two tables; expected one of the two"),
+        ({"paired": True}, None, BOTH, "--paired and --pareto are two tables"),
+        *(
+            ({name: True}, "ece", None, f"--{name} is of other columns; expected no --measure")
+            for name in ("people", "all")
+        ),
+        ({}, "ece", BOTH, "--pareto is of other columns; expected no --measure"),
+    ],
+)  # fmt: skip
+def test_tables_that_cannot_be_asked_for_together(asked, measure, pareto, said):
+    with pytest.raises(InvalidParameter, match=said):
+        answer(study(*made()), asked, measure, pareto, markdown=False, as_json=False)
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,6 @@ REFUSED = [
     ("plot small", "small: no such results file; did you mean results/small.db?"),
     ("compare results/small.db --json --markdown", "--markdown and --json are two forms of output; expected one of"),
     ("compare results/small.db --pareto ece eec", "unknown measure 'eec'; did you mean 'ece'?"),
-    ("compare results/small.db --all --ranking", "--all and --ranking are two tables; expected one of the two"),
     ("compare results/delays.db --people", "nobody joins or leaves in this study"),
     ("plot results/small.db --dpi zebra", "error: --dpi = zebra; expected an integer"),
     ("plot results/small.db --dpi 19", "error: --dpi = 19; expected at least 20"),
