@@ -515,9 +515,12 @@ def test_bands_of_clusters_are_by_them_and_points_have_none():
         assert np.array_equal(mine["lower"], lower[inside])
         assert np.array_equal(mine["upper"], upper[inside])
         assert (mine["upper"] - mine["lower"]).mean() > 1.4 * (theirs["upper"] - theirs["lower"]).mean()
-    for total, why in ((200_000, ""), (200_001, "more than 200,000 rows in clusters are not drawn again")):
-        many = SimpleNamespace(clusters=200, total=total, too_few="")
-        assert unknown(rows.gamma, "corp", many) == why
+    for kind, clusters, total, why in (
+        ("corp", 200, 200_000, ""), ("corp", 200, 200_001, "more than 200,000 rows in clusters are not drawn again"),
+        ("corp", 0, 200_001, ""), ("smooth", 200, 200_001, ""), ("points", 0, 600, "rows have weights"),
+    ):  # fmt: skip
+        many = SimpleNamespace(clusters=clusters, total=total, too_few="")
+        assert unknown(rows.gamma, kind, many) == why
     table = plots.reliability_table(rows)
     assert table["lower"].isna().all()
     assert {*table["why"]} == {"rows of a cluster may depend on each other"}
