@@ -473,6 +473,7 @@ def test_what_is_refused(gamma):
         (plots.trajectory, (p[:19], y[:19]), {"measure": "ece"}, "19 forecasts; expected 20 or more"),
         (plots.trajectory, (p, y), {"measure": "ece", "window": 501}, "500 forecasts; expected 501 or more"),
         (plots.trajectory, (p, y), {"measure": "ecee"}, "ecee"),
+        (plots.trajectory, (p, y), {"weights": y + 1.0}, "weights of forecasts that come one by one; expected none"),
     ]  # fmt: skip
     for plot, asked, options, said in refused:
         with pytest.raises(oc.OnlinecalError, match=said):

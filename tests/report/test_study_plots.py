@@ -21,6 +21,7 @@ from onlinecal.report.study_plot import (
 )
 from onlinecal.report.style import page
 from onlinecal.report.sweep_plot import APART, sweep_table
+from onlinecal.study.curves import Study
 from tests.report import made
 from tests.report.drawn import overlapping, texts
 from tests.report.made import contrast
@@ -348,6 +349,13 @@ def test_at_most_thirty_six_panels_are_drawn():
         InvalidParameter, match="37 panels against T; expected at most 36, chosen by --forecaster"
     ):
         sweep_table(made.study(games | {("f36", "n"): [1]}), ["ece"], "T")
+
+
+def test_a_measure_that_no_game_with_the_parameter_has_is_refused():
+    played = oc.play([F.Constant(p) for p in (0.2, 0.3)], N.Drift(), horizon=20, runs=1, measures=["ece"])
+    both = Study((*played.cells, made.cell("other", {"cdl": [1.0]})))
+    with pytest.raises(InvalidParameter, match="no measure was taken in games with p; expected one that was"):
+        sweep_table(both, ["cdl"], "p")
 
 
 def test_infinite_values_have_no_point_and_it_is_said():
