@@ -26,8 +26,8 @@ MOST, FORECASTERS, LINES = 24, 12, 240
 WIDE = 5.5
 #: pairs up to which all exponents fit one picture
 CELLS = 400
-#: runs up to which all are put together in a reliability diagram; levels up to which all are drawn; bins
-TOGETHER, LEVELS, BINS = 64, 200, 20
+#: runs up to which all are put together in a reliability diagram
+TOGETHER = 64
 #: levels up to which each of a log is a point, and nothing is smoothed
 SINGLE = 20
 #: tasks times forecasters in one picture
@@ -162,9 +162,8 @@ def _reliability(some: Study, left: list[str]) -> tuple[tuple[Any, ...], dict[st
         said = "Reliability diagrams are left out where no level sets of a game are kept."
         left += [said] * (said not in left)
         return None
-    many = max(len(gamma.predictions) for gamma in levels.values() if gamma is not None)
     # In a game predictions depend on outcomes, and the band is for predictions that were fixed before.
-    return (levels,), {"bins": BINS if many > LEVELS else None, "band": None}
+    return (levels,), {"band": None}
 
 
 def _tasks(study: Study) -> int:

@@ -309,18 +309,12 @@ def test_all_exponents_are_in_one_picture_of_at_most_four_hundred_pairs(many, of
     assert (natures[EXPONENTS] == ["n"]) == offered
 
 
-def test_reliability_is_of_all_runs_and_levels_where_these_are_few(rich, monkeypatch):
-    (kind,) = (each for each in page_pictures.kinds(rich, ["ece"], [], []) if each.title == "Reliability")
-    part = rich.only(natures=["drift"])
-    many = max(gamma.levels for gamma in kind.given(part)[0][0].values())
-    for runs, weight in ((3, 600), (2, 200)):
-        monkeypatch.setattr(page_pictures, "TOGETHER", runs)
-        (levels,), options = kind.given(part)
-        assert ({gamma.weight for gamma in levels.values()}, options["band"]) == ({weight}, None)
-    monkeypatch.setattr(page_pictures, "TOGETHER", 3)
-    for most, bins in ((many, None), (many - 1, page_pictures.BINS)):
-        monkeypatch.setattr(page_pictures, "LEVELS", most)
-        assert kind.given(part)[1]["bins"] == bins
+@pytest.mark.parametrize(("runs", "weight"), [(64, 192), (65, 3)])
+def test_reliability_is_of_all_runs_where_these_are_few_and_without_bands(runs, weight):
+    mine = oc.play(F.Constant(0.5), N.Drift(), horizon=3, runs=runs, measures=["ece"])
+    (kind,) = (each for each in page_pictures.kinds(mine, ["ece"], [], []) if each.title == "Reliability")
+    (levels,), options = kind.given(mine)
+    assert ({gamma.weight for gamma in levels.values()}, options) == ({weight}, {"band": None})
 
 
 def test_every_picture_is_a_drawing_with_its_words(rich, monkeypatch):
