@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any, NamedTuple
 
 from onlinecal.core.words import number_of
@@ -15,7 +14,7 @@ from onlinecal.report import document
 from onlinecal.report.document import Document, Section
 from onlinecal.report.measured import number, signed
 from onlinecal.report.tables import Table, of_rows
-from onlinecal.report.verdict import command
+from onlinecal.report.verdict import command, new_name
 
 #: classes that a terminal shows
 SHOWN = 4
@@ -68,15 +67,9 @@ def verdict(log: Log, asked: AskedClasses, found: ClassEvaluation) -> ClassVerdi
         return ClassVerdict(
             "not refuted", words, "Next: more rows, four times as many for intervals half as wide."
         )
-    picture = command("measure", log.source, outcome, *given, f"-o {_name(log.source)}")
+    picture = command("measure", log.source, outcome, *given, f"-o {new_name(log.source, '_classes.png')}")
     words = f"Not calibrated (p = {p:.3g}, all classes at once): {error}."
     return ClassVerdict("refuted", words, f"Next: look at all classes: {picture}")
-
-
-def _name(source: str) -> str:
-    from pathlib import Path
-
-    return shlex.quote(f"{Path(source).name.split('.')[0]}_classes.png")
 
 
 def document_of(log: Log, asked: AskedClasses, found: ClassEvaluation, *, drawn: bool = False) -> Document:

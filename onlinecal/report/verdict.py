@@ -102,9 +102,9 @@ def verdict(report: Report, column: Measured) -> Verdict:
     return Verdict("not refuted", f"{first} {_room(column)}", _more(report))
 
 
-def new_name(file: str) -> str:
-    """A name for the recalibrated file, which is another one."""
-    return shlex.quote(f"{Path(file).name.split('.')[0]}_better.csv")
+def new_name(file: str, end: str = "_better.csv") -> str:
+    """The name of a file that is made of another one, for a command: by default the recalibrated one."""
+    return shlex.quote(f"{Path(file).name.split('.')[0]}{end}")
 
 
 def _gain(column: Measured) -> str:
