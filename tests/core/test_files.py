@@ -330,6 +330,21 @@ def test_words_that_are_no_outcomes_are_labels_or_names(tmp_path, words, numbers
         table(tmp_path, "p,y\n" + "".join(f"0.5,{cell}\n" for cell in cells)).outcomes("y")
 
 
+@pytest.mark.parametrize(
+    ("words", "values", "zeros"), [(("0",), [1.0, 0.0], ["1"]), ((None, (), ["1"]), [0.0, np.nan], [])]
+)
+def test_outcomes_0_and_1_may_be_words_too(tmp_path, words, values, zeros):
+    found = table(tmp_path, "p,y\n0.5,0\n0.5,1\n").outcomes("y", *words)
+    np.testing.assert_array_equal(found.values, values)
+    assert found.zeros == zeros
+
+
+@pytest.mark.parametrize("labels", [["a", "b", "c"], ["void", "b", "b"]])
+def test_several_words_or_an_undecided_one_are_not_0_by_themselves(tmp_path, labels):
+    with pytest.raises(InvalidData, match="holds, beside 'b', .* in 1 row; expected one word for 0"):
+        table(tmp_path, "p,y\n" + "".join(f"0.5,{label}\n" for label in labels)).outcomes("y", "b")
+
+
 def test_a_sample_is_of_a_thousand_cells(tmp_path):
     assert table(tmp_path, "p,y\n" + "0.5,1\n" * 1001).sample("p") == ["0.5"] * 1000
 
