@@ -341,7 +341,7 @@ def test_outcomes_0_and_1_may_be_words_too(tmp_path, words, values, zeros):
 
 @pytest.mark.parametrize("labels", [["a", "b", "c"], ["void", "b", "b"]])
 def test_several_words_or_an_undecided_one_are_not_0_by_themselves(tmp_path, labels):
-    with pytest.raises(InvalidData, match="holds, beside 'b', .* in 1 row; expected one word for 0"):
+    with pytest.raises(InvalidData, match=r"holds, beside 'b', .* in 1 row; expected one word for 0"):
         table(tmp_path, "p,y\n" + "".join(f"0.5,{label}\n" for label in labels)).outcomes("y", "b")
 
 
