@@ -134,6 +134,23 @@ def test_a_plain_class_may_have_attributes_of_any_name():
     assert as_forecaster(Own, {"rate": 2}).settings == {"rate": 2}
 
 
+class Holding:
+    library, numbers = math, 3
+
+    def __init__(self, *given):
+        self.rate, self.word, self.past, self._secret = given
+
+    def forecast(self): ...
+    def update(self, forecast, outcome): ...
+
+
+def test_an_object_is_labelled_by_the_numbers_and_texts_that_it_holds():
+    """Its runs share modules, which cannot be copied."""
+    made = as_forecaster(Holding(0.5, "x", [1], 2))
+    assert s.strategy_label(made) == 'Holding (rate=0.5, word="x")'
+    assert made.player(9).library is math
+
+
 def test_memory_at_a_horizon():
     """Of parameters, also of parts and of somebody's class, of the rounds t and the horizon T."""
     nested = f.ExpertMixture((f.ForecastHedging(8), f.Rounded(f.ForecastHedging("T^(1/2)"), 4)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
 
@@ -12,7 +14,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal import measures
-from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName, in_one_line, suggestion
+from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName, in_one_line, place, suggestion
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice, count, integer, number, positive, probability, vector
 from onlinecal.decisions import tasks
@@ -234,6 +236,14 @@ def test_long_words_are_cut_and_long_lists_are_shown_by_a_command():
     assert suggestion("zzz", names[:12], "a list") == "; known: " + ", ".join(names[:12])
     assert suggestion("zzz", names, "a list") == "; see `a list`"
     assert suggestion("zzz", names) == "; known: " + ", ".join(names)
+
+
+def test_the_place_of_an_error_is_that_of_a_user_and_else_of_a_library():
+    with pytest.raises(json.JSONDecodeError) as raised:
+        json.loads("x")
+    error = raised.value
+    assert re.fullmatch(r" \(.*test_validation\.py:\d+\)", place(error))
+    assert re.fullmatch(r" \(decoder\.py:\d+\)", place(error.with_traceback(error.__traceback__.tb_next)))
 
 
 def test_names_of_ones_own_are_told_where_a_command_lists_ours():
