@@ -162,6 +162,22 @@ def test_upper_ends_allow_for_the_error_of_the_best_witness(name, options, seed)
         assert high >= MEASURES[name].function(gamma, **options) + 1.95 * deviation
 
 
+@pytest.mark.parametrize(("name", "options"), SPECS)
+def test_samples_of_one_weight_have_the_ends_of_as_many_samples_without(name, options, seed):
+    generator = np.random.default_rng([seed, 98])
+    v = np.unique(generator.random(12))
+    block, found = random_block(generator, v, 200), []
+    for w in (1.0, 4.0):  # a power of 2, which rounds nothing
+        heavy = Block(w * block.mass, w**2 * block.squares)
+        past, held = past_of(v, heavy), heavy.mass.sum(axis=0) > 0.0
+        kind, given = kind_of(name, options, all_levels(v, heavy))
+        gains = [kind.find(each, **given)[0] for each in (past, fitted(past, heavy))]
+        mine = {} if name == "interval_ce" else kind_of(name, options, past.gamma)[1]
+        found.append((*gains, kind.above(past.gamma, heavy.squares[:, held], 0.025, **mine)))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_blocks_share_the_samples_out(weighted, seed):
     """Their masses add up to those of Γ; of 8000 samples none has fewer than 800 (chance below 1e-10)."""
