@@ -113,28 +113,36 @@ def test_one_class_has_no_auc_and_says_why():
         assert why in oc.evaluate(p, y, measures=["auc"], bootstrap=20).rows[0].interval_by
 
 
-def test_the_interval_of_auc_is_that_of_delong(seed):
-    """For whole samples the variances of placements over the numbers of samples; a cluster of copies is a row.
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_interval_of_auc_is_that_of_delong(weighted, seed):
+    """Variances of placements over the numbers of samples, which of weights are (Σ w)²/Σ w².
 
     One sample of either kind is added, with the variance of placements if outcomes are as likely as forecast.
     """
-    p, y, _ = sample([seed, 5], 80)
-    ones, zeros = p[y == 1], p[y == 0]
-    better = (ones[:, None] > zeros) + 0.5 * (ones[:, None] == zeros)
-    value = better.mean()
-    squares = 0.0
-    for seen, others, chance in ((better.mean(1), zeros, p), (better.mean(0), ones, 1 - p)):
-        place = ((p[:, None] > others) + 0.5 * (p[:, None] == others)).mean(1)
-        said = np.average((place - np.average(place, weights=chance)) ** 2, weights=chance)
-        squares += (len(seen) * seen.var() + said) / len(seen) ** 2
+    p, y, w = sample([seed, 5], 80)
+    w = w if weighted else np.ones(80)
+    squares, samples = 0.0, []
+    better = (p[:, None] > p) + 0.5 * (p[:, None] == p)
+    value = np.average(np.average(better[y == 1][:, y == 0], weights=w[y == 0], axis=1), weights=w[y == 1])
+    for kind, chance, one in ((1, p, better), (0, 1 - p, better.T)):
+        place = np.average(one[:, y != kind], weights=w[y != kind], axis=1)
+        said = np.average((place - np.average(place, weights=w * chance)) ** 2, weights=w * chance)
+        mine = w[y == kind]
+        samples.append(mine.sum() ** 2 / (mine**2).sum())
+        squares += ((mine / mine.sum() * (place[y == kind] - value)) ** 2).sum() + said / samples[-1] ** 2
     error = math.sqrt(squares)
     from scipy.stats import t
 
-    width = t.ppf(0.975, min(len(ones), len(zeros)) - 1) * error / (value * (1.0 - value))
+    width = t.ppf(0.975, min(samples) - 1) * error / (value * (1.0 - value))
     expected = expit(math.log(value / (1.0 - value)) + np.array([-width, width]))
-    row = oc.evaluate(p, y, measures=["auc"], bootstrap=1).rows[0]
+    row = oc.evaluate(p, y, weights=w if weighted else None, measures=["auc"], bootstrap=1).rows[0]
     assert row.value == pytest.approx(value)
     assert row.interval == pytest.approx(expected.tolist())
+
+
+def test_a_cluster_of_copies_has_the_auc_of_a_row(seed):
+    p, y, _ = sample([seed, 5], 80)
+    row = oc.evaluate(p, y, measures=["auc"], bootstrap=1).rows[0]
     copies = oc.evaluate(
         np.repeat(p, 3), np.repeat(y, 3), clusters=np.repeat(np.arange(80), 3), measures=["auc"], bootstrap=1
     ).rows[0]
