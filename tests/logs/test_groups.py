@@ -163,6 +163,11 @@ def test_small_and_empty_groups_are_shown_and_not_called_the_worst(tmp_path):
     assert found.words.startswith("Worst group: 'winter'")
     assert found.words.endswith("Groups with fewer than 20 rows are left out: 'tiny'.")
     assert found.measures[2].group == "tiny"
+    # An empty group takes nothing of the error of the others.
+    assert (
+        groups(tmp_path, table, groups=("winter", "tiny")).columns[0].evaluation.groups.groups[1]
+        == found.groups[1]
+    )
     assert np.isnan(found.table().loc["none", "ece"])
     alone = groups(tmp_path, table, groups=("tiny", "none")).columns[0].evaluation.groups
     assert alone.words.startswith("No group has 20 rows, so none is called the worst.")

@@ -421,6 +421,11 @@ def test_copies_are_cautioned_against_unless_they_are_in_one_cluster(tmp_path):
         assert any("30 of 60 rows are equal" in each for each in found.cautions) is said, (header, asked)
 
 
+def test_a_report_has_a_hundred_thousand_draws_at_most(tmp_path):
+    with pytest.raises(InvalidParameter, match=r"draws = 100001; expected an integer from 0 to 10\^5"):
+        report(tmp_path, frame(10), Settings(100_001, measures=("brier",)), forecasts=("p",))
+
+
 def test_rows_without_an_outcome_are_counted(tmp_path):
     (tmp_path / "a.csv").write_text("p,y\n0.5,1\n0.5,0\n0.25,\n,1\n")
     log = read_log(Table(tmp_path / "a.csv"), Asked(skip_missing=True))

@@ -100,8 +100,6 @@ REFUSED = [
     (testers.tolerant_test, ((PART,), {"far": 0.1}), InvalidData, "weights are not whole"),
     (testers.t_cal, ((PART,), {"seed": 0}), InvalidData, "expected independent samples of weight 1"),
     (oc.decomposition, ((ONE, "spherical"), {}), InvalidParameter, "expected one of 'brier', 'log'"),
-    (running_bias, (([0.5], [1]), {"level": -1}), InvalidParameter, "running_bias"),
-    (running_bias, (([0.5], [1]), {"points": 1}), InvalidParameter, "running_bias"),
     (running_bias, (([0, 1], [0.5, 0.3]), {}), InvalidData, r"expected 0 or 1 \(arguments are \(p, y\): predictions"),
     *[(smoothed, (([0.5], [1]), o), InvalidParameter, "smoothed") for o in
       ({"sigma": 0.0}, {"sigma": 0.0019}, {"sigma": 1.01}, {"points": 1}, {"points": 100_001})],

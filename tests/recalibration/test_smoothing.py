@@ -60,6 +60,11 @@ def test_a_width_has_a_hundred_points_and_the_map_has_2001_at_least(sigma, point
     assert (fitted.points[0], fitted.points[-1]) == (0.0, 1.0)
 
 
+def test_the_width_of_forecasts_that_are_hardly_off_is_the_least():
+    gamma = oc.JointDistribution.from_levels([0.5], [1.0], [0.50001])
+    assert 0.0 < oc.measures.smooth_ece(gamma) < smooth_recalibration(gamma).sigma == 1e-4
+
+
 @pytest.mark.parametrize("sigma", [0.99e-4, 10.01])
 def test_other_widths_are_refused(sigma):
     with pytest.raises(InvalidParameter, match="sigma"):
