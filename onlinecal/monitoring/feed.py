@@ -130,7 +130,7 @@ class Feed:
         # Remarks may be above a header that is not there yet.
         if not any(line.strip() and not line.startswith((b"#", b"sep=", b'"sep=')) for line in lines):
             return None
-        texts = (self._text([line]) for line in lines)
+        texts = (self._text([line], before) for before, line in enumerate(lines, self._note["line"]))
         delimiter, columns, above = headline(texts, self.name, self._asked.delimiter)
         self._asked, word = replace(self._asked, delimiter=delimiter), self._asked.positive
         below, bad = lines[above + 1 :][: _AT_ONCE if word is None else None], None
@@ -247,7 +247,7 @@ class Feed:
 
     def _rows(self, lines: list[bytes], columns: list[str], before: int) -> tuple[Rows, list[int]]:
         """The lines that are neither blank nor remarks, as rows; and which they are."""
-        self._text(lines)
+        self._text(lines, before)
         places = [i for i, line in enumerate(lines) if line.strip() and not line.startswith(b"#")]
         data = b"".join(lines[i] for i in places)
         rows = csv_rows(data, self.name, columns, self._asked.delimiter or ",", before - 1)
@@ -255,13 +255,15 @@ class Feed:
             raise InvalidData(f"{self._here()} holds a part of another; expected one event a line")
         return rows, places
 
-    def _text(self, lines: list[bytes]) -> str:
+    def _text(self, lines: list[bytes], before: int) -> str:
+        data = b"".join(lines)
         try:
-            return b"".join(lines).decode()
+            return data.decode()
         except UnicodeDecodeError as error:
+            line = before + data.count(b"\n", 0, error.start) + 1
             raise InvalidData(
-                f"{self._here()} is not UTF-8 ({error.reason}); expected UTF-8: iconv -f ENCODING -t utf-8 FILE | "
-                "onlinecal watch -"
+                f"{self.name}, line {line} is not UTF-8 ({error.reason}); expected UTF-8: iconv -f ENCODING -t utf-8 "
+                "FILE | onlinecal watch -"
             ) from None
 
     def _times(self, rows: Rows, column: str) -> Floats:

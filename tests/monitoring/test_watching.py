@@ -155,6 +155,7 @@ BAD = [
     ("# a, b\na,b\n.5,1\n.5,1,7\n", {}, "line 4 has 3 cells; expected 2"),
     ("p,y,t\n.5,1,2026-01-02\n.5,1,2026-01-01\n", {"time": "t"}, "line 3: goes back in time"),
     ("p,y,t\n.5,1,2026\n.5,1,2026-01-01\n", {"time": "t"}, "line 3: column 't' is '2026-01-01'; expected"),
+    ("a,b\n.5,1\n\n.5,\xff\n", {}, "x, line 4 is not UTF-8 (invalid start byte)"),
     ("p,y\n0.5,\xff\n", {}, "x, line 2 is not UTF-8 (invalid start byte); expected UTF-8: iconv"),
 ]  # fmt: skip
 
