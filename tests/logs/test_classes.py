@@ -466,6 +466,8 @@ ALL = "--classes", "p_*"
         (CSV, ALL, "no rows"),
         (GOOD, ("--classes", "q_*"), r"no column fits 'q_\*'"),
         (GOOD, ("--classes", "p_cat"), "is one column"),
+        (GOOD, ("--classes", "p_cat,p_cat"), "'p_cat' is asked for twice; expected each class once"),
+        (GOOD, (*ALL, "--labels", "cat,cat"), "--labels cat,cat; expected 2 different ones"),
         (GOOD, ("--classes", "p_cat,p_dgo"), "did you mean 'p_dog'"),
         (GOOD, ("--classes", "*"), "cannot tell which column has the labels; expected --outcome COLUMN$"),
         (GOOD, ("--classes", "p_cat,p_dog", "--outcome", "p_cat"), "'p_cat' is asked for twice; expected each in one"),

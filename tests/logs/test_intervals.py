@@ -443,6 +443,17 @@ def test_changes_are_drawn_in_parts(monkeypatch):
 
 
 @pytest.mark.parametrize("most", [40, 39])
+def test_outcomes_of_rows_with_weights_are_drawn_one_by_one_unless_they_are_many(monkeypatch, most):
+    """Then their sums are about normal, and no whole numbers."""
+    monkeypatch.setattr(resampling, "MOST_LEVELS", most)
+    p, ones = np.arange(40) % 4 / 4, np.ones(40)
+    gamma = JointDistribution.from_samples(p, ones, weights=ones)
+    (change,) = Resample(gamma, (p, ones, ones)).changes("calibrated", 5, np.random.default_rng(0))
+    sums = 40.0 * change.residuals + gamma.counts * gamma.predictions
+    assert np.allclose(sums, np.rint(sums)) is (most == 40)
+
+
+@pytest.mark.parametrize("most", [40, 39])
 def test_levels_are_drawn_at_groups_where_there_are_more_than_so_many(monkeypatch, most):
     monkeypatch.setattr(resampling, "MOST_LEVELS", most)
     gamma = JointDistribution.from_samples(np.arange(40) / 40, np.arange(40) % 2)
