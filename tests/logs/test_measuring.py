@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ import onlinecal as oc
 from onlinecal.core import progress
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import Table, scanned
-from onlinecal.logs import reference, source
+from onlinecal.logs import measuring, reference, source
 from onlinecal.logs.cautions import unresolved_bounds
 from onlinecal.logs.clusters import Clustered
 from onlinecal.logs.evaluation import DECIDING, evaluate
@@ -419,6 +420,25 @@ def test_copies_are_cautioned_against_unless_they_are_in_one_cluster(tmp_path):
         path = written(tmp_path, f"{header}\n{rows}".replace(",1\n", ",0\n", 20))
         found = report_of(str(path), Asked(**asked), NONE)
         assert any("30 of 60 rows are equal" in each for each in found.cautions) is said, (header, asked)
+
+
+@pytest.mark.parametrize(
+    ("interval", "p_value", "there"),
+    [((0.01, 1.0), 0.05, True), ((0.01, 1.0), 0.051, False), ((0.0, 1.0), 0.01, False), (None, 0.01, False)],
+)
+def test_the_worst_task_is_named_where_cdl_is_more_than_chance(
+    tmp_path, monkeypatch, interval, p_value, there
+):
+    """By its interval, and by its p-value at the level of the report."""
+    found = measuring.evaluated
+
+    def changed(*given):
+        one = found(*given)
+        return replace(one, rows=tuple(replace(row, interval=interval, p_value=p_value) for row in one.rows))
+
+    monkeypatch.setattr(measuring, "evaluated", changed)
+    (column,) = report(tmp_path, frame(200), Settings(9, measures=("cdl",)), forecasts=("p",)).columns
+    assert bool(column.worst_task) is there
 
 
 def test_a_report_has_a_hundred_thousand_draws_at_most(tmp_path):
