@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 
@@ -29,6 +30,7 @@ from onlinecal.checks.conformance import (
 from onlinecal.checks.guarantees import check
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_key, strategy_label
+from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
 from onlinecal.engine.steps import Forecaster, law, shared
 from onlinecal.forecasters import FORECASTERS, Constant, as_forecaster
@@ -237,6 +239,13 @@ def test_who_breaks_a_rule_is_told_which(spec, at, said, seed, monkeypatch):
 
 def test_who_breaks_none_is_told_so():
     assert [finding.fault for finding in conformance(Rule())] == [""] * 5
+
+
+def test_coins_that_reveal_everything_have_three_streams_in_turn():
+    coins = conformance_module._Discloser(7, Stream(0, ("coins",), range(1)))
+    contexts = [coins.context(SimpleNamespace(number=number)) for number in range(1, 8)]
+    assert [said["stream"] for said in contexts] == coins.streams_of(1, 7).tolist() == [0, 1, 2, 0, 1, 2, 0]
+    assert [said["truth"] for said in contexts] == coins.values.tolist()
 
 
 def test_everybody_has_opponents_who_is_not_too_short(tmp_path):
