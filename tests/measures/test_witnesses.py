@@ -312,9 +312,6 @@ TWO = JointDistribution.from_samples([0.4, 0.6], [1, 0])
             )
             for nodes in ([-5e-324, 1.0], [0.0, 1.0 + 2.0**-52], [0.5, 0.5], [0.0, 0.75, 0.5], [])
         ),
-        (Moment(0, 1001), TWO, "degree = 1001"),
-        (SmoothedSigns(10.5, np.zeros(0), "identity", "smooth_ece"), TWO, "sigma = 10.5"),
-        (KernelWeights(TWO.predictions, np.ones(2), "polynomial", degree=1001), TWO, "degree = 1001"),
         (SoftRounding(3), TWO, "a power of two"),
         (SoftRounding(None), TWO, "not calibrated"),
     ],
