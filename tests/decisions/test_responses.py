@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -54,7 +54,15 @@ def shares(response, v):
     return {j / m: share for j, share in enumerate(np.diff(LAWS[response.noise](response.scale).cdf(edges)))}
 
 
-@given(gammas(), all_responses().filter(lambda r: r != Rounded()))
+SPREAD = JointDistribution.from_levels([0.0, 0.32, 0.5, 1.0], [1, 2, 3, 4], [0.0, 0.5, 0.25, 1.0])
+
+
+@given(gamma=gammas(), response=all_responses().filter(lambda r: r != Rounded()))
+@example(gamma=SPREAD, response=RoundedDown(7))
+@example(gamma=SPREAD, response=Rounded(7))
+@example(gamma=SPREAD, response=Noisy(0.1, "laplace", 7))
+@example(gamma=SPREAD, response=Noisy(0.1, "gaussian", 7))
+@example(gamma=SPREAD, response=Noisy(0.1, "uniform", 7))
 def test_beliefs_are_those_of_the_description(gamma, response):
     """The account of a decision maker is that of its task on them, which test_tasks.py enumerates."""
     mass, ones = {}, {}
