@@ -57,7 +57,7 @@ class SimplexHedging(OnSimplex):
         if self.m is not None:
             return super().steps_at(horizon)
         if self.classes == 2:
-            return max(1, round(horizon ** (1.0 / 3.0)))
+            return round(horizon ** (1.0 / 3.0))
         return math.ceil(0.9 * horizon**0.25)
 
     def start(self, horizon: int, stream: Stream) -> steps.Forecaster:
