@@ -39,7 +39,7 @@ def cases(folder):
     forecasters = [
         *examples.forecasters(folder), f.ForecastHedging(12), f.PerturbedLeader(3.0), f.Rounded(f.EmpiricalMean(), 5),
         f.Rounded(f.Constant(0.3), "T^(1/2)"), f.ExpertMixture((f.AlmostOneStepAhead(),)), f.ExpertMixture(pair),
-        f.ExpertMixture(pair, 0.1),
+        f.ExpertMixture(pair, 0.1), f.GroupHedging(6), f.Delayed(f.EmpiricalMean(), 3),
     ]  # fmt: skip
     natures = [
         *examples.natures(folder), n.RandomWalk("T^(-1/3)"), n.Sinusoid(50), n.Piecewise(change_rate=0.1),
@@ -56,7 +56,11 @@ def cases(folder):
     ]
     found += [("nature", spec, [f.Constant(0.9), as_forecaster(Pair)]) for spec in natures]
     whom = [n.Categorical(), n.ContrarianClasses()]
-    found += [("forecaster", spec, whom) for spec in examples.class_forecasters()]
+    of_classes = [
+        *examples.class_forecasters(), f.ClassMean("T^(1/4)"), f.ClassLeader(4, 2.0), f.ClassLeader(4, "T^(1/3)"),
+        f.ClassLeader(4), f.ClassByClass(f.LastOutcome(), 5),
+    ]  # fmt: skip
+    found += [("forecaster", spec, whom) for spec in of_classes]
     return found + [("nature", spec, [f.ClassMean(), f.ClassMean(4)]) for spec in examples.class_natures()]
 
 

@@ -98,6 +98,7 @@ def test_bounds_by_hand():
     open = 3000 + 2 * 3000 * 3
     assert late == [bound(open, 1000) + 4] * 3 + [open]
     assert [GroupHedging(groups=groups, sizes=sizes).steps_at(t) for t in (1000, 8000)] == [8, 18]
+    assert [GroupHedging().steps_at(t) for t in (1, 26, 28)] == [2, 2, 4]
 
 
 def test_all_groups_are_those_of_nature():

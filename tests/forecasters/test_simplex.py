@@ -148,6 +148,7 @@ def test_its_grid():
     two = SimplexHedging().facing(ContrarianClasses(2))
     assert two.steps_at(1000) == GroupHedging().steps_at(1000) == 10
     (own,), (other, _) = two.guarantees, GroupHedging(groups=()).guarantees
+    assert own.formula == other.formula
     for given in (1000, 8), (10**6, 1):
         assert own.bound(given[0]) == pytest.approx(other.bound(given[0]), rel=1e-14)
         assert own.slack(*given, 1e-9) == pytest.approx(other.slack(*given, 1e-9), rel=1e-14)

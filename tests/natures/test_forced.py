@@ -10,6 +10,7 @@ import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.guarantee import Forecasters
+from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key
 from onlinecal.measures import MEASURES, cdl, cutoff_ce, ece, smooth_ce, u_calibration
 from onlinecal.natures.adaptive import _coins, _fall
@@ -93,6 +94,20 @@ def test_early_stopping_forces_its_bound(forecaster, horizon, seed):
         bound = guarantee.bound(horizon)
         assert bound > 0.12 * horizon ** (1 / 3)
         assert totals.mean() >= bound - guarantee.slack(horizon, 64, 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("bias", "ones", "value"),
+    [
+        (2.0, (20, 20), 5.0), (2.0, (20, 26), 6.5), (2.0, (14, 20), 6.5), (2.0, (20, 30), 10.0), (2.0, (10, 20), 10.0),
+        (7.0, (20, 26), 7.0),
+    ],
+)  # fmt: skip
+def test_the_potential_of_early_stopping_by_hand(bias, ones, value):
+    """Of forty rounds each at 1/4 and 3/4: what ends the coins, the total bias, or the weighted one and half of it."""
+    gamma = JointDistribution.from_counts([0.25, 0.75], [40, 40], ones)
+    for guarantee in n.EarlyStopping(bias).guarantees:
+        assert guarantee.potential.of(gamma, 100) == value
 
 
 def test_early_stopping_forces_no_more_than_two_and_a_half_times_its_bound(seed):

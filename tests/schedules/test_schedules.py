@@ -100,6 +100,8 @@ def test_times_from_a_file(tmp_path):
     asked, known = times(schedule, 3)
     assert (asked - asked[0]).tolist() == [0, 0, 1.5, math.inf]
     assert (known[:3] - asked[:3]).tolist() == [2, math.inf, 0]
+    # A shorter game ends when its next question would be asked.
+    assert times(schedule, 2)[0].tolist() == asked[:3].tolist()
     assert schedule.length == 3
     schedule.clock(3, 0).check()
     # A part of the questions has the times of its own rows.
