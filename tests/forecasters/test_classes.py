@@ -16,6 +16,7 @@ from onlinecal.core.simplex import grid_points, simplex_grid, simplex_parts
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
+from onlinecal.forecasters import base
 from onlinecal.forecasters._simplex import rank_of
 from tests.by_hand import Driven
 from tests.examples import of_classes
@@ -182,7 +183,7 @@ def test_points_of_the_grid_are_all_there_in_the_order_of_their_rank(m, k):
     assert (simplex_grid(m, k) == parts / m).all()
 
 
-def test_a_grid_that_has_too_many_points_and_laws_of_too_many_atoms_are_refused():
+def test_a_grid_that_has_too_many_points_and_laws_of_too_many_atoms_are_refused(monkeypatch):
     with pytest.raises(
         InvalidParameter, match="m = 5000 of 3 classes is a grid of 12,507,501 points; expected at"
     ):
@@ -200,3 +201,11 @@ def test_a_grid_that_has_too_many_points_and_laws_of_too_many_atoms_are_refused(
         f.ClassMean().table_at(9)
     # C(19, 9) = 92,378 points, and C(20, 9) are more than 10^5.
     assert f.ClassMean().facing(n.ContrarianClasses(10)).steps_at(10**6) == 10
+    # With a hundredth of as many as may be asked for, and with all of them.
+    finest, last, beyond = (f.ClassMean(m).facing(n.ContrarianClasses(2)) for m in (None, 99, 100))
+    monkeypatch.setattr(base, "POINTS", 100)
+    assert (finest.steps_at(9801), finest.steps_at(10**6)) == (99, 99)
+    monkeypatch.setattr(base, "POINTS", 1)
+    assert len(last.table_at(9)) == 100
+    with pytest.raises(InvalidParameter, match="of 2 classes is a grid of 101 points; expected at most 100"):
+        beyond.table_at(9)

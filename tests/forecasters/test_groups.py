@@ -8,7 +8,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import ForecastHedging, GroupHedging, Separate
+from onlinecal.forecasters import EmpiricalMean, ForecastHedging, GroupHedging, Separate
 from onlinecal.natures import Drift, Grouped
 from tests.by_hand import Driven
 from tests.forecasters.test_guarantees import MEMBERS, SHIFTED, STOCHASTIC
@@ -99,6 +99,16 @@ def test_bounds_by_hand():
     assert late == [bound(open, 1000) + 4] * 3 + [open]
     assert [GroupHedging(groups=groups, sizes=sizes).steps_at(t) for t in (1000, 8000)] == [8, 18]
     assert [GroupHedging().steps_at(t) for t in (1, 26, 28)] == [2, 2, 4]
+
+
+def test_copies_are_of_256_sets_of_groups_at_most():
+    names = [f"g{k}" for k in range(9)]
+    nature, options = Grouped(Drift(), dict.fromkeys(names, 0.5)), {"horizon": 20, "runs": range(1)}
+    game = Game(Separate(EmpiricalMean(), names[:8]), nature, **options)
+    game.advance(20)
+    assert len(game.forecaster.parts) == 256
+    with pytest.raises(InvalidParameter, match="separate by 9 groups; expected at most 8, of 256 sets"):
+        Game(Separate(EmpiricalMean(), "all"), nature, **options)
 
 
 def test_all_groups_are_those_of_nature():
