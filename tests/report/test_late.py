@@ -202,6 +202,12 @@ def test_numbers_of_decision_makers_are_those_of_the_games(people, capsys, monke
         rows, row, label = panels_of([mine]), mine.as_json(), makers.index[mine.worst()]
         assert row["median_swap_regret"] == rows["y"][rows["mark"] == "median"].iloc[-1] == there.median()
         assert (row["decision_makers"], row["without_known_outcome"]) == (9, 1)
+        each = makers.index[mine.worst("swap_each")]
+        assert row["median_swap_regret_per_question"] == mine.seen["swap_each"].median()
+        assert (row["worst_per_question"]["label"], row["worst_per_question"]["cdl"]) == (
+            each,
+            makers["cdl"][each],
+        )
         growth, shares = (rows[rows["panel"] == panel] for panel in ("growth", "shares"))
         for kind, share in (("tenth", 0.1), ("median", 0.5), ("ninetieth", 0.9)):
             assert growth["y"][growth["mark"] == kind].iloc[-1] == pytest.approx(there.quantile(share))
