@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -222,6 +223,15 @@ def test_whom_a_bound_is_against():
         str(on_thirds) == "total ece ≥ T/3 in expectation, against every forecaster on 0, 1/3, …, 1 (source)"
     )
     assert [OnGrid(3).fits(grid) for grid in ([0, 1 / 3, 2 / 3, 1], [0.0, 0.5], None)] == [True, False, False]
+
+
+def test_a_bound_of_groups_binds_a_forecaster_that_needs_them_and_others_any():
+    own = bound("ece", "√T", 1.0)
+    for needs, sight, expected in (
+        ((), Sight.LAW, [True, False]), (("odd",), Sight.LAW, [True, True]), (("odd",), Sight.DRAW, [False, False]),
+    ):  # fmt: skip
+        players = SimpleNamespace(needs=set(needs)), SimpleNamespace(group_names=("odd",), sight=sight)
+        assert [each.binds(*players) for each in (own, replace(own, of_groups=True))] == expected
 
 
 def test_bounds_are_of_columns_and_not_of_names():
