@@ -432,6 +432,18 @@ def test_an_independent_error_is_found_beside_classes_that_are_alike_in_clusters
     assert found.classes[0].p_value > 0.3
 
 
+def test_outcomes_of_clusters_are_drawn_event_by_event():
+    """Each by a generator of its own; the top label is the last."""
+    p, y = made(120, steps=4)
+    events = module.events_of(p, y, None, np.arange(120) // 4, None, False)
+    found = class_draws.drawn_of_clusters(events, 3, 7)
+    for j, resample in enumerate(events.resamples):
+        v, generator = np.append(p, p.max(axis=1)[:, None], axis=1)[:, j], np.random.default_rng([7, 5, j])
+        for value in found[:, j]:
+            drawn = oc.JointDistribution.from_samples(v, resample.outcomes(generator))
+            assert value == pytest.approx(oc.measures.cutoff_ce(drawn))
+
+
 def test_weights_are_part_of_what_is_drawn():
     """One row has all the weight but for 1 %, so what happens there is as likely as it is forecast: p = 1/4."""
     p, y, w = np.tile([0.25, 0.5, 0.25], (100, 1)), np.ones(100, int), np.ones(100)

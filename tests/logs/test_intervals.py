@@ -399,6 +399,36 @@ def test_a_function_of_ones_own_has_the_hull_of_two_bootstrap_intervals(seed):
     assert row.interval == pytest.approx(want, abs=1e-12)
 
 
+def test_draws_of_intervals_are_those_of_their_generators(monkeypatch, seed):
+    """Of seminorms by both kinds of changes, of blocks, and of a mean loss; the same whatever else is measured."""
+    rng = np.random.default_rng([seed, 43])
+    p, y = rng.integers(1, 10, 300) / 10, rng.integers(0, 2, 300)
+    resample, sampling = Resample(JointDistribution.from_samples(p, y), None), MEASURES["cutoff_ce"].sampling
+    (row,) = evaluate(p, y, measures=["cutoff_ce"], bootstrap=99, seed=5).rows
+    kinds = []
+    for number, kind in ((2, "resampled"), (3, "calibrated")):
+        changes = resample.changes(kind, 99, np.random.default_rng([5, number]))
+        kinds.append(np.concatenate([sampling.deviations(change) for change in changes]))
+    (radius,) = joint_radii(kinds, 0.95)
+    assert row.interval == pytest.approx((max(row.value - radius, 0.0), min(row.value + radius, 1.0)))
+    seen = []
+
+    def witnessed(kinds, gamma, squares, blocks, *_):
+        seen.extend(blocks)
+        return dict.fromkeys(kinds, (0.0, 1.0))
+
+    monkeypatch.setattr(intervals, "witnessed_ends", witnessed)
+    evaluate(p, y, measures=["cdl"], bootstrap=9, seed=5)
+    for one, block in zip(seen, resample.blocks(np.random.default_rng([5, 6])), strict=True):
+        np.testing.assert_array_equal(one.mass, block.mass)
+    loss, generator = np.array([0.1, 0.7]), np.random.default_rng([5, 4])
+    weights, more = generator.standard_gamma(np.ones(2), (99, 2)), generator.standard_exponential(99)
+    low, high = (np.sort((weights @ loss + more * end) / (weights.sum(axis=1) + more)) for end in (0.0, 1.0))
+    assert mean_interval(loss, np.ones(2), np.ones(2), (0.0, 1.0), 99, 0.9, 5) == pytest.approx(
+        (low[4], high[94])
+    )
+
+
 @pytest.mark.parametrize("weighted", [False, True, "many"])
 def test_changes_have_the_covariance_of_resampled_masses(weighted, seed, monkeypatch):
     """4000 changes against as many resamples: variances of residuals within 20 % and what two added outcomes make.
