@@ -404,11 +404,15 @@ def test_draws_of_intervals_are_those_of_their_generators(monkeypatch, seed):
     rng = np.random.default_rng([seed, 43])
     p, y = rng.integers(1, 10, 300) / 10, rng.integers(0, 2, 300)
     resample, sampling = Resample(JointDistribution.from_samples(p, y), None), MEASURES["cutoff_ce"].sampling
+    drawn, kinds = [], []
+    monkeypatch.setattr(
+        intervals, "joint_radii", lambda *given: drawn.extend(given[0]) or joint_radii(*given)
+    )
     (row,) = evaluate(p, y, measures=["cutoff_ce"], bootstrap=99, seed=5).rows
-    kinds = []
     for number, kind in ((2, "resampled"), (3, "calibrated")):
         changes = resample.changes(kind, 99, np.random.default_rng([5, number]))
         kinds.append(np.concatenate([sampling.deviations(change) for change in changes]))
+    np.testing.assert_array_equal(drawn, kinds)
     (radius,) = joint_radii(kinds, 0.95)
     assert row.interval == pytest.approx((max(row.value - radius, 0.0), min(row.value + radius, 1.0)))
     seen = []
