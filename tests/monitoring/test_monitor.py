@@ -14,7 +14,7 @@ from scipy.stats import binom
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter, StoreError
 from onlinecal.monitoring.alarms import Alarm, Witness
-from onlinecal.monitoring.bets import VERSION, Epoch
+from onlinecal.monitoring.bets import SLOPES, VERSION, Epoch
 from onlinecal.monitoring.monitor import EDGES, Monitor
 from onlinecal.monitoring.sequences import half_width
 from tests.marks import slow
@@ -153,9 +153,23 @@ def test_the_witness_counts_what_there_is(fault, seed):
     assert w.slope is None or (w.slope < 1.0) == (w.bias > 0.0)
     inside = (p >= w.low) & ((p < w.high) | (w.high == 1.0))
     assert (w.mean_forecast, w.mean_outcome) == pytest.approx((p[inside].mean(), y[inside].mean()))
-    assert (w.events, 0.0 < w.share <= 1.0) == (inside.sum(), True)
+    assert w.events == inside.sum()
+    # Means by the money of its bettors.
+    b, bank = monitor.bettors, monitor._epoch.bank
+    of_all = (b.edges[b.ends] == (w.low, w.high)).all(axis=1).nonzero()[0]
+    best = of_all[0] if w.slope is None else len(b.ends) - 1
+    money, start, events, bias = bank.sum(axis=2)
+    wanted = (
+        money[best] / money.sum(),
+        start[best] / money[best],
+        events[best] / money[best],
+        bias[best] / events[best],
+    )
+    assert (w.share, w.since, w.count, w.bias) == pytest.approx(wanted)
     assert 1.0 <= w.since <= 4000.0
-    assert 0.0 < w.count <= 4000.0
+    assert w.slope is None or w.slope == pytest.approx(
+        np.exp(np.average(np.log(SLOPES), weights=bank[0, best]))
+    )
     # The task's cost: of those that act, or do not, by their predictions, had they all done the other thing. Of an
     # interval it is of those on the wrong side of an edge in it, of a slope of any interval.
     costs = []
