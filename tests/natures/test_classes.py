@@ -77,6 +77,21 @@ def test_it_is_its_rule(nature, rule):
         game.resolve(question)
 
 
+@pytest.mark.parametrize("nature", [n.ContrarianClasses(), n.GreedyClasses()], ids=str)
+@pytest.mark.parametrize(("apart", "outcome"), [(0.9e-9, 0), (1.1e-9, 2)])
+def test_the_first_of_classes_that_are_equal_within_a_billionth(nature, apart, outcome):
+    class Nearly:
+        classes = 3
+
+        def forecast(self):
+            return [1 / 3 + apart / 2, 1 / 3, 1 / 3 - apart / 2]
+
+        def update(self, forecast, outcome): ...
+
+    question = Game(Nearly, nature, horizon=1, runs=range(1)).ask()
+    assert question.probability[0].tolist() == [float(k == outcome) for k in range(3)]
+
+
 def total(errors):
     return 0.5 * sum(abs(each) for point in errors.values() for each in point)
 

@@ -13,7 +13,7 @@ from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters import EmpiricalMean, ForecastHedging
 from onlinecal.natures import NATURES
-from tests.by_hand import noted, revealed, truths
+from tests.by_hand import noted, reciting, revealed, truths
 from tests.examples import of_two
 from tests.natures.quarters import Quarters
 
@@ -394,6 +394,9 @@ def test_rules_at_their_ends(seed):
         assert (qs(n.Switch(n.Bernoulli(0.1), n.Bernoulli(0.9), at), 3) == q).all()
     for nature in (n.KinkApproach(), n.Ratchet(), *map(n.Greedy, ("ece", "square", "kink"))):
         assert (qs(nature, 1) == 0.5).all()  # a tie, or a forecast at the kink
+    for below, q in ((0.45e-9, 0), (0.55e-9, 1)):  # a mean is 1/2 up to 1e-9 of how far the law is from it
+        law = {0.25: 0.5, 0.75 - below: 0.5}
+        assert (noted(reciting([law]), n.Contrarian(), 1)[0][0].q == q).all()
     still = [round.outcome for round in noted(EmpiricalMean(), n.Markov(0, 0), 50, 40, seed)[0]]
     assert (np.array(still) == still[0]).all()
     assert 0 < still[0].sum() < 40  # all of 40 fair coins alike: 2^−39
