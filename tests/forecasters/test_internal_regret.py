@@ -8,7 +8,7 @@ from scipy.special import betaln, entr, xlogy
 
 from onlinecal.core.strategy import strategy_key
 from onlinecal.forecasters import BlumMansour, BlumMansourLog, Doubling, FosterVohra
-from onlinecal.forecasters.internal_regret import sine_grid, stationary
+from onlinecal.forecasters.internal_regret import sine_grid, stationary, steps_to
 from onlinecal.measures import bregman
 from onlinecal.natures import NATURES, Bernoulli
 from tests.by_hand import Driven, measured, noted
@@ -87,6 +87,15 @@ def test_the_grid(m):
     middle = (z[1:] + z[:-1]) / 2
     steps = np.diff(z) / np.sqrt(middle * (1 - middle)) * (m + 1)
     assert (np.abs(steps / math.pi - 1.0) <= 0.25).all()
+
+
+@pytest.mark.parametrize("m", [1, 2, 7])
+def test_steps_from_a_point_of_the_grid_to_any_number(m):
+    """By interpolation, which moves numbers beyond the grid onto its ends."""
+    z = sine_grid(m)
+    for i in range(m + 1):
+        for x in (0.0, *z, *(z[1:] + z[:-1]) / 2, 1.0):
+            assert steps_to(z, i, x) == pytest.approx(np.interp(x, z, np.arange(m + 1)) - i, abs=1e-12)
 
 
 def swap_regret(forecaster, nature, horizon, seed):
