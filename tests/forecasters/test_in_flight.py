@@ -234,6 +234,9 @@ def test_rounds_in_flight(spec, flying, seed, folder):
         (f.TrackingPlatt(edge=0.25), {"base": 0.0}, {0.25: 1.0}),
         *((f.StepCEMinimiser(m), {}, {0.5: 1.0}) for m in (2, 4, 10, 316)),
         (f.StepCEMinimiser(1), {}, {0.0: 1 / 3, 1.0: 2 / 3}),
+        # Halves of a step go to the even point, and nothing is beyond the last one.
+        *((f.Rounded(f.Constant(p), 5), {}, {0.4: 1.0}) for p in (0.3, 0.5)),
+        *((f.Rounded(f.Constant(1.0), 5, how), {}, {1.0: 1.0}) for how in ("nearest", "random", "down")),
     ],
 )
 def test_first_laws(spec, context, law):
