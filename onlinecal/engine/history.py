@@ -158,7 +158,7 @@ class Counted:
 
     def levels(self, chosen: Chosen | None = None) -> Iterator[tuple[int, LevelSets]]:
         """As `Each.levels`."""
-        ascends = bool(self.grid[0] >= 0.0 and self.grid[-1] <= 1.0 and (np.diff(self.grid) > 0.0).all())
+        ascends = bool((np.diff(self.grid) > 0.0).all())
         parts = [self.whole]
         if chosen is not None:
             parts = [part for name, part in self.parts.items() if chosen(name)]
