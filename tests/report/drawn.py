@@ -109,7 +109,9 @@ def looks(fig):
     """
     ticks = {part for axes in fig.axes for axis in (axes.xaxis, axes.yaxis) for part in axis.findobj()}
     of_kind, found = Counter(), Counter()
-    for artist in fig.findobj(lambda each: each not in ticks and not isinstance(each, Spine)):
+    artists = fig.findobj(lambda each: each not in ticks and not isinstance(each, Spine))
+    boxes = [each.get_bbox_patch() for each in artists if isinstance(each, Text)]
+    for artist in [*artists, *filter(None, boxes)]:
         of_kind[type(artist)] += 1
         for name in LOOKS:
             value = getattr(artist, f"get_{name}", lambda: None)()

@@ -244,6 +244,7 @@ RARE = {
     "exponents, one": Case(lambda _: (made.study({("a", "n"): [1]}),), None, options={"width": 4.05}),
     "exponents, long names": Case(lambda _: (long_names(),), None),
     "curves, many": Case(lambda _: (many("multi_ece"),), None, options={"groups": many("ece @ odd")[:2]}),
+    "curves, twelve": Case(lambda _: (many("ece")[:12],), None),
     "runs, ten": Case(lambda _: ([curve([range(t, t + 10) for t in TIMES])],), None),
     "runs, forty": Case(lambda _: ([curve([range(t, t + 40) for t in TIMES], fresh=False)],), None),
     "runs, negative": Case(lambda _: ([curve([[-1, 1], [2, 3], [4, 5], [5, 6]], nature="long " * 7 + "name")],), None),
