@@ -63,9 +63,9 @@ def events_of(gamma: ClassDistribution, own: Any = None) -> tuple[dict[str, Any]
 
 def _events(p: Any, y: Any, labels: Any) -> tuple[dict[str, Any], Kind, int]:
     """The same of what was given, and the number of all classes."""
-    own = p.events if isinstance(p, ClassEvaluation) and y is None and labels is None else None
-    gamma = p.gamma if own and isinstance(p, ClassEvaluation) else _gamma("classes", p, y, labels)
-    return *events_of(gamma, own), gamma.classes
+    own = p if isinstance(p, ClassEvaluation) and y is None and labels is None else None
+    gamma = own.gamma if own else _gamma("classes", p, y, labels)
+    return *events_of(gamma, own and own.events), gamma.classes
 
 
 @with_ours

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import onlinecal as oc
 from onlinecal.logs.class_reading import AskedClasses
 from onlinecal.logs.classes import evaluate_classes
 from onlinecal.logs.reading import Log
@@ -100,3 +101,10 @@ def test_a_report_of_classes_says_what_is_independent(three, more, units):
     _, found = three
     text = " ".join(document_of(log_of(3, **more), ASKED, found).text().split())
     assert f"Intervals: 95 % each. {units} taken as independent." in text
+
+
+def test_a_picture_of_an_evaluation_takes_no_outcomes_beside_it(three):
+    log, found = three
+    assert len(oc.plots.classes_table(found)["label"].unique()) == 3
+    with pytest.raises(oc.OnlinecalError):
+        oc.plots.classes_table(found, log.outcomes)
