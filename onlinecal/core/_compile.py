@@ -16,6 +16,7 @@ from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+#: how every kernel is compiled
 HOW = {"error_model": "numpy", "nogil": True}
 #: whether `NUMBA_DISABLE_JIT` says that nothing is compiled
 _OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
@@ -62,11 +63,10 @@ def kept(function: Callable[..., Any], *signature: Any, **how: Any) -> Any:
     """
     if _OFF:
         return function
-    how |= HOW
     # One that was sent is not kept: numba would look for its module, and not find it.
     if function.__module__ in sys.modules and (function.__closure__ is None or name_of(function)):
         try:
-            made = _njit()(*signature, cache=True, **how)(_named(function))
+            made = _njit()(*signature, cache=True, **HOW | how)(_named(function))
         except RuntimeError:  # there is no file, or no folder that can be written
             if function.__module__.startswith("onlinecal.") and Path(function.__code__.co_filename).is_file():
                 _say_that_nothing_is_kept()
@@ -79,8 +79,9 @@ def kept(function: Callable[..., Any], *signature: Any, **how: Any) -> Any:
 def linked(function: Callable[..., Any], *signature: Any, **how: Any) -> Any:
     """The function as numba has it; its machine code is kept on disk as a part of what calls it alone.
 
-    Numba links by names, and by numbers that each process counts anew. Two processes may give one name to two kernels
-    of a factory; where both are loaded, one would be called for both. So each has a name that no other process gives.
+    Numba links machine code by the name of a function and a number, which each process counts from 1. So two processes
+    may give one name to two kernels of a factory. Where both are loaded, each call reaches the same one. A random name
+    keeps them apart.
     """
     alone = _renamed(function, f".{uuid4().hex}", function.__closure__)
     return update_wrapper(_njit()(*signature, **HOW | how)(alone), function)

@@ -19,7 +19,7 @@ class Progress:
     def __init__(
         self, total: int, shown: bool | None = None, unit: str = "run-rounds", ticks: bool = False
     ) -> None:
-        # Of nothing to do nothing is shown, at once or never.
+        # At least 1, as shares are divided by it.
         self._total, self._unit = max(total, 1), unit
         self._wanted = shown is not False and sys.stderr is not None
         self._began = time.perf_counter()

@@ -12,8 +12,7 @@ from random import Random
 from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit
-from numba.core.errors import NumbaError
+from numba import NumbaError, njit
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight

@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit, types
-from numba.core.errors import TypingError
+from numba import TypingError, njit, types
 from numba.extending import overload
 
 from onlinecal.engine.run import law

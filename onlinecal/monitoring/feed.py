@@ -182,7 +182,7 @@ class Feed:
         return found
 
     def _here(self, after: int = 0) -> str:
-        """The name with the number of the next line, or of the one so many lines later."""
+        """The name of the file, with the number of the next line, or of the line `after` lines later."""
         return f"{self.name}, line {self._note['line'] + after + 1}"
 
     def _taken(self, lines: list[bytes]) -> None:
